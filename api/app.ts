@@ -9,7 +9,6 @@ import { newUuid } from '#api/values/ids.ts';
 import type { Context } from './context.ts';
 import { BODY_BYTES_MAX } from './errors.ts';
 import { createErrorHandler, replyToUnparsable } from './http/error-handler.ts';
-import { collectMethods } from './http/method-not-allowed.ts';
 import { httpPlugin } from './http/plugin.ts';
 import { registerSurfaces, surfaceOf } from './surfaces/surfaces.ts';
 
@@ -54,7 +53,6 @@ export async function buildApp(
     },
   });
 
-  const methods = collectMethods(app, surfaceOf);
   await app.register(httpPlugin, {
     publicUrl,
     findRules: surfaceOf,
@@ -70,7 +68,6 @@ export async function buildApp(
   await app.register(async (scope) => {
     scope.addHook('preClose', () => readArrived(app.server));
   });
-  methods.refuseOtherMethods();
   await app.ready();
   return app;
 }

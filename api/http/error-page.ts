@@ -25,14 +25,13 @@ const titles: Readonly<Record<number, string>> = {
   401: 'Please log in',
   403: 'This is not allowed',
   404: 'There is no such page',
-  405: 'There is no such page',
   429: 'Too many requests',
   503: 'Please wait a moment',
 };
 
 export function sendErrorPage(reply: FastifyReply, { statusCode, code, message }: ApiError): FastifyReply {
   const { basePath } = reply.server;
-  const isLost = code === 'not_found' || code === 'method_not_allowed';
+  const isLost = code === 'not_found';
   return sendPage(reply, statusCode, titles[statusCode] ?? 'This did not work', [
     `<p>${isLost ? 'Check the address, or begin at the first page.' : escapeHtml(message)}</p>`,
     links([

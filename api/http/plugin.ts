@@ -1,7 +1,7 @@
 /** Headers, bodies and errors of all requests and replies. */
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import { badRequest, routeNotFound, serviceUnavailable } from '#api/errors.ts';
+import { ApiError, badRequest, serviceUnavailable } from '#api/errors.ts';
 import type { ErrorHandler } from './error-handler.ts';
 import { type FindReplyRules, matchedPath, setReplyHeaders } from './reply-headers.ts';
 import { parseJsonBody } from './request-body.ts';
@@ -32,7 +32,8 @@ export const httpPlugin = fastifyPlugin<HttpOptions>(
     app.setSerializerCompiler(serializerCompiler);
     app.setErrorHandler(errorHandler);
     app.setNotFoundHandler(async () => {
-      throw routeNotFound();
+      const advice = 'check method and path against the API description';
+      throw new ApiError('not_found', `There is no such route; ${advice}`);
     });
 
     app.addHook('onRequest', async (request, reply) => {

@@ -3,34 +3,37 @@
  * values that databases cannot store, and deep nesting.
  */
 
-import { malformedJson, refusedBody } from '#api/errors.ts';
+import { badRequest } from '#api/errors.ts';
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from '#api/values/content-limits.ts';
 import { excessOf } from './json-counts.ts';
 
 /** The deepest legitimate document, a survey with nested logic groups, is far less deep. */
 const DEPTH_MAX = 100;
 
+const MALFORMED = 'Malformed JSON input, please check your request body';
 const TOO_MANY_VALUES = `The body has more than ${BODY_VALUES_MAX} values`;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * @returns undefined for an empty body
- * @throws ApiError malformed_json if it is not JSON, bad_request with the reason if it breaks a limit
+ * @throws ApiError bad_request if it is not JSON or breaks a limit
  */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   const excess = excessOf(body, { names: BODY_NAMES_MAX, values: BODY_VALUES_MAX });
-  if (excess === 'names') throw refusedBody(`The body has more than ${BODY_NAMES_MAX} different keys`);
-  if (excess === 'values') throw refusedBody(TOO_MANY_VALUES);
+  if (excess === 'names') throw badRequest(`The body has more than ${BODY_NAMES_MAX} different keys`);
+  if (excess === 'values') throw badRequest(TOO_MANY_VALUES);
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(body));
   } catch (error) {
-    throw error instanceof SyntaxError ? malformedJson(error.message) : refusedBody('The body is not UTF-8');
+    throw error instanceof SyntaxError
+      ? badRequest(MALFORMED, { error: error.message })
+      : badRequest('The body is not UTF-8');
   }
   const problem = problemOf(value);
-  if (problem !== null) throw refusedBody(problem);
+  if (problem !== null) throw badRequest(problem);
   return value;
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
-import { type Details, invalidFields, UNSUPPORTED_FIELD } from '#api/errors.ts';
+import { type Details, invalidFields } from '#api/errors.ts';
 import { ID_PATTERN } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { readTimestamp } from '#api/values/timestamps.ts';
@@ -154,7 +154,9 @@ function textOf(finding: Finding): string {
         ? 'Invalid cuid2'
         : finding.message;
     case 'boolean':
-      return finding.schemaPath.endsWith('/additionalProperties') ? UNSUPPORTED_FIELD : finding.message;
+      return finding.schemaPath.endsWith('/additionalProperties')
+        ? 'is not a field of this request'
+        : finding.message;
     default:
       return finding.message;
   }

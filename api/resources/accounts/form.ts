@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { setCsrfCookie } from '#api/auth/cookies.ts';
 import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
 import type { Context } from '#api/context.ts';
-import { type ApiError, badRequest, forbidden, RetryLater } from '#api/errors.ts';
+import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
 import { sendPage } from '#api/http/page.ts';
@@ -130,7 +130,7 @@ export function answerForms(app: FastifyInstance, context: Context, forms: reado
     const sent = formOf(request);
     const error = asApiError(cause);
     if (sent === undefined || error.code === 'internal_server_error') throw cause;
-    if (error instanceof RetryLater) reply.header('retry-after', error.retryAfterSeconds);
+    if (error.retryAfterSeconds !== null) reply.header('retry-after', error.retryAfterSeconds);
     const errors = error.code === 'invalid_fields' ? fieldErrors(sent, error) : {};
     const text = Object.keys(errors).length > 0 ? 'Please check what is marked below.' : error.message;
     const shown = { status: error.statusCode, message: alert(escapeHtml(text)), errors };
@@ -163,7 +163,7 @@ export function acceptForms(app: FastifyInstance): void {
 
 /**
  * @returns the fields of a form, the first value of each name
- * @throws ApiError malformed_json; bad_request for a form that is too long, or with a NUL character
+ * @throws ApiError bad_request for malformed JSON, and for a form that is too long, or with a NUL character
  */
 function parseFormOrJson(body: Buffer): unknown {
   // 0x7b is an opening brace. A form would percent-encode it.

@@ -3,7 +3,7 @@ import type { Context } from '#api/context.ts';
 import type { ContactAttributeKeyTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { unlessTaken } from '#api/db/taken.ts';
-import { type ApiError, invalidFields, type ResourceType } from '#api/errors.ts';
+import { type ApiError, invalidFields } from '#api/errors.ts';
 import { inWorkspace, workspaceTable } from '#api/resources/workspaces/table.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -84,7 +84,7 @@ export function checkedKey(key: string): string {
 export function changeAttributeKey(
   context: Pick<Context, 'db' | 'clock'>,
   key: AttributeKey,
-  type: ResourceType,
+  type: string,
   alreadyExists: ApiError,
   change: (stored: AttributeKey) => KeyChange,
 ): Promise<AttributeKey> {

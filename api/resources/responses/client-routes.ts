@@ -42,12 +42,7 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       {
         schema: { params: WorkspaceParams, body: NewClientResponse, response: { 200: ClientResponseReply } },
         // v1 reads the body first, v2 looks for the workspace first.
-        ...(version === 'v1'
-          ? { preValidation: loadWorkspace }
-          : {
-              onRequest: loadWorkspace,
-              config: { malformedJsonMessage: 'Invalid JSON in request body' },
-            }),
+        ...(version === 'v1' ? { preValidation: loadWorkspace } : { onRequest: loadWorkspace }),
       },
       async (request) => {
         const { body } = request;
@@ -66,7 +61,6 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       {
         schema: { params: ResponseParams, body: ResponseChange, response: { 200: ClientResponseReply } },
         preValidation: loadWorkspace,
-        config: { malformedJsonMessage: 'Malformed JSON in request body' },
       },
       async (request) => {
         const { body } = request;

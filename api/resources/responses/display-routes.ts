@@ -48,7 +48,6 @@ export const newDisplayRoutes: Routes = async (app, { context }) => {
       {
         schema: { params: WorkspaceParams, body: NewDisplay, response: { 200: Created } },
         onRequest: loadWorkspace,
-        config: version === 'v1' ? {} : { malformedJsonMessage: 'Invalid JSON in request body' },
       },
       async (request) => {
         const { id: workspaceId } = workspaceOf(request);

@@ -12,14 +12,7 @@ import { actorOf, organizationOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts'
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import {
-  badRequest,
-  existing,
-  methodNotAllowed,
-  notAuthenticated,
-  notFound,
-  unauthorized,
-} from '#api/errors.ts';
+import { badRequest, existing, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
@@ -112,16 +105,6 @@ export const fileRoutes: Routes = async (app, { context }) => {
       return { data: 'File deleted successfully' };
     },
   );
-
-  // The app does not add 405 replies to routes with a wildcard.
-  app.route({
-    method: ['POST', 'PUT', 'PATCH', 'OPTIONS'],
-    url: PATH,
-    schema: { hide: true },
-    async handler(request) {
-      throw methodNotAllowed(request.method, ['GET', 'HEAD', 'DELETE']);
-    },
-  });
 
   async function recordDeletion(request: FastifyRequest, status: number): Promise<void> {
     if (!context.audit.isEnabled) return;

@@ -145,12 +145,11 @@ export async function withStorageErrors<T>(work: Promise<T>): Promise<T> {
     if (!(error instanceof StorageUnavailable)) throw error;
     const { fault } = error;
     throw fault === 'disk_error'
-      ? new ApiError('internal_server_error', 'Internal server error', {}, { cause: error })
+      ? new ApiError('internal_server_error', 'Internal server error', { cause: error })
       : new ApiError(
           'internal_server_error',
           'File storage is not configured correctly. Check the S3 settings; the log says what is wrong.',
-          { storage_error_code: fault },
-          { cause: error },
+          { details: { storage_error_code: fault }, cause: error },
         );
   }
 }
@@ -168,6 +167,6 @@ async function withQuotaErrors<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof QuotaExceeded)) throw error;
     const text = quotaTexts[error.scope];
-    throw new ApiError('payload_too_large', text, { error: text }, { cause: error });
+    throw new ApiError('payload_too_large', text, { details: { error: text }, cause: error });
   }
 }

@@ -38,9 +38,6 @@ export const userRoutes: Routes = async (app, { context }) => {
         },
         attachValidation: true,
         onRequest: [rejectMalformedId, loadWorkspace],
-        config: {
-          ...(version === 'v1' ? {} : { malformedJsonMessage: 'Invalid JSON in request body' }),
-        },
       },
       async (request) => {
         refuseInvalid(request);

@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
-import { notFound, type ResourceType } from '#api/errors.ts';
+import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
 import {
   type Listed,
@@ -36,7 +36,7 @@ interface Resource<R extends Owned, Reply extends TSchema> {
   readonly url: string;
   readonly param: string;
   /** The name in the message of a 404. */
-  readonly type: ResourceType;
+  readonly type: string;
   readonly rows: Pick<WorkspaceTable<R>, 'find'>;
   /** Whether the rows are in the state of their workspace, so that each write purges it. */
   readonly isInState?: boolean;

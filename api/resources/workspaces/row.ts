@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
 import { may } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
-import { existing, notFound, type ResourceType } from '#api/errors.ts';
+import { existing, notFound } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
 import { isId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
@@ -29,7 +29,7 @@ export function workspaceRow<R extends OfWorkspace>({
   find,
 }: {
   readonly db: Database;
-  readonly type: ResourceType;
+  readonly type: string;
   readonly param: string;
   readonly find: Find<R>;
 }): WorkspaceRow<R> {

@@ -11,7 +11,7 @@ import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { existing, forbidden, notFound, type ResourceType } from '#api/errors.ts';
+import { existing, forbidden, notFound } from '#api/errors.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -135,7 +135,7 @@ export function workspaceTable<R extends Owned>(
     change(
       { db, clock }: { readonly db: Database; readonly clock: Clock },
       { id, workspaceId }: Pick<Owned, 'id' | 'workspaceId'>,
-      type: ResourceType,
+      type: string,
       change: (stored: R, trx: Database) => Partial<R> | Promise<Partial<R>>,
     ): Promise<R> {
       return db.transaction().execute(async (trx) => {

@@ -13,7 +13,7 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 t.ok(parseJsonBody(Buffer.from(nested(100))));
 
 for (const text of ['{"a":', '1 2']) {
-  t.throws(() => parseJsonBody(Buffer.from(text)), { code: 'malformed_json', constructor: ApiError });
+  t.throws(() => parseJsonBody(Buffer.from(text)), { message: /^Malformed JSON/, constructor: ApiError });
 }
 
 const refused: Readonly<Record<string, Buffer | string>> = {
@@ -50,11 +50,11 @@ t.test('refuses more distinct keys than the bound, which would block the process
 t.test('refuses more values than the bound, before parsing', async (t) => {
   const zeros = (count: number): string => Array.from({ length: count }, () => '0').join(',');
   t.equal((parseJsonBody(Buffer.from(`[${zeros(100_000)}]`)) as unknown[]).length, 100_000);
-  const details = { error: 'The body has more than 100000 values' };
-  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}]`)), { code: 'bad_request', details });
+  const message = 'The body has more than 100000 values';
+  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}]`)), { code: 'bad_request', message });
   t.throws(
     () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
-    { code: 'bad_request', details },
+    { code: 'bad_request', message },
     'the rest of the body does not change the result',
   );
 });

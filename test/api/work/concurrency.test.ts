@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createPasswords } from '#api/auth/password.ts';
-import { ApiError, RetryLater } from '#api/errors.ts';
+import { ApiError } from '#api/errors.ts';
 import { limitConcurrency } from '#api/work/concurrency.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { openBrowser } from '#test/support/login.ts';
@@ -26,7 +26,7 @@ t.test('runs a few at once, in order, and a failure gives its place back', async
   t.strictSame(started, [1, 2]);
 
   const refusal = await turn(5).catch((error: unknown) => error);
-  t.ok(refusal instanceof RetryLater);
+  t.ok(refusal instanceof ApiError);
   t.match(refusal, { statusCode: 429, retryAfterSeconds: 7 });
 
   end(2, new Error('broken'));

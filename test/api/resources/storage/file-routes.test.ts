@@ -254,14 +254,6 @@ t.test('DELETE with a session: not from a page of another origin', async (t) => 
   t.equal((await api.client('GET', path)).status, 200);
 });
 
-t.test('405: other methods on a file', async (t) => {
-  const { api } = await shop(t);
-  for (const method of ['POST', 'PUT', 'PATCH', 'OPTIONS'] as const) {
-    const reply = await api.client(method, `/storage/${workspaceId}/public/a.png`);
-    t.match([reply.status, reply.headers.allow], [405, 'GET, HEAD, DELETE']);
-  }
-});
-
 t.test('500: a file store that does not answer; only the log has the reason', async (t) => {
   const lines: string[] = [];
   const api = await startApi(t, {

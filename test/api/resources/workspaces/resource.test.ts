@@ -107,7 +107,7 @@ const alike: readonly Alike[] = [
     name: 'contact attribute keys',
     version: 'v2',
     url: '/api/v2/management/contact-attribute-keys',
-    type: 'contactAttributeKey',
+    type: 'attributeKey',
     fields: (n) => ({ key: `seats_${n}`, name: 'Seats', description: 'Bought', dataType: 'number' }),
     defaults: { isUnique: false, type: 'custom' },
     change: {
@@ -277,7 +277,7 @@ async function keepsThePromises(t: Test, resource: Alike): Promise<void> {
     t.equal(unknown.status, 404);
     t.match(
       details(unknown),
-      version === 'v1' ? { resource_type: 'Workspace' } : problem('workspace not found'),
+      version === 'v1' ? { resource_type: 'Workspace' } : [{ field: 'workspace', issue: 'not found' }],
     );
     if (version === 'v1') {
       const wrong = await api.manage('POST', url, { ...body, workspaceId: 1 });
