@@ -19,9 +19,14 @@ import {
   V2ResponseReply,
 } from '#api/resources/responses/schema.ts';
 import { SegmentReply } from '#api/resources/segments/routes.ts';
-import { questionShapes } from '#api/resources/surveys/question-types.ts';
-import { NewSurvey, SurveyChange, SurveyLanguage } from '#api/resources/surveys/request-shapes.ts';
-import { SurveyContent, SurveyReply } from '#api/resources/surveys/schema.ts';
+import { AnyNewSurvey, AnySurveyChange } from '#api/resources/surveys/routes.ts';
+import {
+  NewSurvey,
+  Question,
+  SurveyChange,
+  SurveyReply,
+  shownSurvey,
+} from '#api/resources/surveys/schema.ts';
 import {
   NewV2Webhook,
   NewWebhook,
@@ -32,28 +37,12 @@ import {
 import { Localized, MapOf, Nullable } from '#api/values/schemas.ts';
 import { errorBodies } from './error-bodies.ts';
 
-const { overwrites, ...content } = SurveyContent.properties;
-
-const Question = Type.Union(Object.values(questionShapes), {
-  description: 'Which fields there are besides the common ones depends on `type`.',
-});
-
 const Segment = Type.Object({
   ...SegmentReply.properties,
   filters: Type.Array(Type.Unknown()),
 });
 
-const Survey = Type.Object({
-  ...SurveyReply.properties,
-  ...content,
-  questions: Type.Array(Question),
-  languages: Type.Array(SurveyLanguage),
-  triggers: Type.Array(Type.Object({ actionClass: ActionClassReply })),
-  segment: Nullable(Segment),
-  workspaceOverwrites: overwrites,
-  projectOverwrites: overwrites,
-  productOverwrites: overwrites,
-});
+const Survey = Type.Object({ ...shownSurvey, segment: Nullable(Segment) });
 
 const v2ResponseParts = {
   data: MapOf(Answer),
@@ -103,6 +92,8 @@ export const namedSchemas: Readonly<Record<string, TSchema>> = {
 /** The schemas of routes that the description shows with more detail. */
 const serialized: Readonly<Record<string, TSchema>> = {
   Survey: SurveyReply,
+  NewSurvey: AnyNewSurvey,
+  SurveyChange: AnySurveyChange,
   Response: ResponseReplyWithNotes,
   ResponseWithoutNotes: ResponseReply,
   V2Response: V2ResponseReply,

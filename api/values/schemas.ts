@@ -34,12 +34,12 @@ export const UserId = Type.Optional(
 );
 
 /** Returns the schema of an object with any keys, and values of one schema. */
-export function MapOf<S extends TSchema>(value: S) {
-  return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value });
+export function MapOf<S extends TSchema>(value: S, options: object = {}) {
+  return Type.Unsafe<Record<string, Static<S>>>({ type: 'object', additionalProperties: value, ...options });
 }
 
-export function OneOf<const Values extends readonly string[]>(values: Values) {
-  return Type.Unsafe<Values[number]>({ type: 'string', enum: values });
+export function OneOf<const Values extends readonly string[]>(values: Values, options: object = {}) {
+  return Type.Unsafe<Values[number]>({ type: 'string', enum: values, ...options });
 }
 
 /** A value that the schema serialises. It is only read, so all of it may be readonly. */

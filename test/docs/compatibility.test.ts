@@ -1,6 +1,6 @@
 /** The pages on Formbricks clients name existing routes and all question types. */
 import t from 'tap';
-import { questionShapes } from '#api/resources/surveys/question-types.ts';
+import { questionTypes } from '#api/resources/surveys/schema.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { readPage, tableOf } from './pages.ts';
 
@@ -18,5 +18,5 @@ t.test('routes exist', async (t) => {
 t.test('every question type has its answer', async (t) => {
   const rows = tableOf(client, 'Type of question', 'Answer');
   const named = rows.flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, type]) => type));
-  t.strictSame([...named].sort(), Object.keys(questionShapes).sort());
+  t.strictSame([...named].sort(), Object.keys(questionTypes).sort());
 });

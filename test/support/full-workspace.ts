@@ -34,10 +34,6 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
     'surveys',
     numbers.map((i) => ({ ...inFirst(`survey${i}`), ...survey })),
   );
-  await insert('surveyTriggers', [{ surveyId: 'survey0', actionClassId: 'action', position: 0 }]);
-  await insert('surveyLanguages', [
-    { surveyId: 'survey0', languageId: 'language', isDefault: 1, isEnabled: 1, position: 0 },
-  ]);
   await insert(
     'contacts',
     numbers.map((i) => ({ ...inFirst(`contact${i}`), userId: `u${i}` })),

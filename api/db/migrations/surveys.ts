@@ -53,7 +53,7 @@ export const surveys = {
       createdBy: optionalText,
       slug: optionalUniqueText,
       segmentId: referring(optionalText, 'segments', 'set null'),
-      /** Blocks, endings, styling and settings, which are read and written as a whole. */
+      /** Blocks, endings, settings, languages and triggers, which are read and written as a whole. */
       document: text,
       /** Copies of the document's dates, indexed for the scheduler. */
       publishOn: optionalText,
@@ -68,20 +68,6 @@ export const surveys = {
         closeOn: { columns: ['status', 'closeOn'] },
       },
     },
-  ),
-  surveyTriggers: table(
-    { surveyId: ownedBy('surveys'), actionClassId: ownedBy('actionClasses'), position: number },
-    { primary: ['surveyId', 'actionClassId'], indexes: { actionClassId: { columns: ['actionClassId'] } } },
-  ),
-  surveyLanguages: table(
-    {
-      surveyId: ownedBy('surveys'),
-      languageId: ownedBy('languages'),
-      isDefault: flag,
-      isEnabled: flag,
-      position: number,
-    },
-    { primary: ['surveyId', 'languageId'], indexes: { languageId: { columns: ['languageId'] } } },
   ),
   /** Numbers of responses, which triggers keep. The numbers of a survey are the sums of its rows. */
   responseCounts: table(

@@ -10,6 +10,7 @@ import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
 import { withoutBody } from '#api/http/media.ts';
 import { actionClasses } from '#api/resources/action-classes/store.ts';
+import { languages } from '#api/resources/languages/store.ts';
 import { findSurveys, listLiveSurveys } from '#api/resources/surveys/store.ts';
 import { findWorkspace, markAppSetUp } from '#api/resources/workspaces/store.ts';
 import { isId } from '#api/values/ids.ts';
@@ -46,6 +47,7 @@ export const environmentRoutes: Routes = async (app, { context }) => {
     const state = toState({
       workspace,
       actionClasses: await actionClasses.listAll(db, workspace.id),
+      languages: await languages.listAll(db, workspace.id),
       surveys: live.flatMap((id) => byId.get(id) ?? []),
       expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,

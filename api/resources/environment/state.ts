@@ -7,6 +7,7 @@
  */
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
+import type { Language } from '#api/resources/languages/store.ts';
 import type { Segment } from '#api/resources/segments/store.ts';
 import { toQuestions } from '#api/resources/surveys/blocks.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
@@ -21,6 +22,7 @@ const LONG_AGO = '1970-01-01T00:00:00.000Z';
 export interface StateParts {
   readonly workspace: Workspace;
   readonly actionClasses: readonly ActionClass[];
+  readonly languages: readonly Language[];
   readonly surveys: readonly Survey[];
   readonly expiresAt: Timestamp;
   /** Site key of reCAPTCHA; null if it is not configured. */
@@ -32,6 +34,7 @@ export interface StateParts {
 export function toState({
   workspace,
   actionClasses,
+  languages,
   surveys,
   expiresAt,
   recaptchaSiteKey,
@@ -53,7 +56,7 @@ export function toState({
       data: {
         // Automatic action classes are older than the SDKs that read this form.
         actionClasses: actions.filter(({ type }) => type !== 'automatic'),
-        surveys: surveys.map(toInnerSurvey),
+        surveys: surveys.map((survey) => toInnerSurvey(survey, languages)),
         workspace: settings,
         project: settings,
         settings,
@@ -80,8 +83,8 @@ function common({ id, content }: Survey) {
     variables: content.variables,
     showLanguageSwitch: content.showLanguageSwitch,
     styling: content.styling,
-    workspaceOverwrites: content.overwrites,
-    projectOverwrites: content.overwrites,
+    workspaceOverwrites: content.workspaceOverwrites,
+    projectOverwrites: content.workspaceOverwrites,
     recaptcha: content.recaptcha,
     isBackButtonHidden: content.isBackButtonHidden,
     isAutoProgressingEnabled: content.isAutoProgressingEnabled,
@@ -89,7 +92,7 @@ function common({ id, content }: Survey) {
 }
 
 /** Converts a survey to the format for SDKs, with localized texts as maps. SDKs know only the type `app`. */
-function toInnerSurvey(survey: Survey) {
+function toInnerSurvey(survey: Survey, languages: readonly Language[]) {
   const { content } = survey;
   return {
     ...common(survey),
@@ -98,11 +101,11 @@ function toInnerSurvey(survey: Survey) {
     blocks: content.blocks,
     welcomeCard: content.welcomeCard,
     endings: content.endings,
-    languages: survey.languages.map((item) => ({
-      default: item.default,
-      enabled: item.enabled,
-      language: { ...item.language, projectId: survey.workspaceId },
-    })),
+    languages: content.languages.flatMap(({ language: code, ...flags }) =>
+      languages
+        .filter((language) => language.code === code)
+        .map((language) => ({ ...flags, language: { ...language, projectId: survey.workspaceId } })),
+    ),
     triggers: survey.triggers.map(({ name }) => ({ actionClass: { name } })),
     segment: survey.segment === null ? null : toInnerSegment(survey.segment, survey),
   };
@@ -125,15 +128,11 @@ function toOuterSurvey(survey: Survey) {
     surveyClosedMessage: content.surveyClosedMessage,
     isVerifyEmailEnabled: content.isVerifyEmailEnabled,
     singleUse: content.singleUse,
-    productOverwrites: content.overwrites,
+    productOverwrites: content.workspaceOverwrites,
     questions: toQuestions(content.blocks).map(plainQuestion),
     welcomeCard: plain(content.welcomeCard),
     endings: plain(content.endings),
-    languages: survey.languages.map((item) => ({
-      language: item.language.code,
-      default: item.default,
-      enabled: item.enabled,
-    })),
+    languages: content.languages,
     triggers: survey.triggers.map(({ name }) => ({ actionClass: name })),
     segment: survey.segment === null ? null : toOuterSegment(survey.segment),
   };

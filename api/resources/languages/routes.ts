@@ -9,7 +9,7 @@ import type { Routes } from '#api/context.ts';
 import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
 import { Nullable, rowFields, scopeFields } from '#api/values/schemas.ts';
-import { addLanguage, languages, removeLanguage } from './store.ts';
+import { addLanguage, languages } from './store.ts';
 
 const NewLanguage = Type.Object({
   ...scopeFields,
@@ -47,5 +47,5 @@ export const languageRoutes: Routes = async (app, { context }) => {
 
   resource.read();
 
-  resource.remove(({ id, workspaceId }) => inWorkspace(db, workspaceId, (trx) => removeLanguage(trx, id)));
+  resource.remove(({ id, workspaceId }) => inWorkspace(db, workspaceId, (trx) => languages.remove(trx, id)));
 };

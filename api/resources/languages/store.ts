@@ -27,15 +27,3 @@ export async function addLanguage(trx: Database, language: Language): Promise<vo
   if (taken !== undefined) throw conflict(`Language with code ${code} already exists`);
   await languages.insert(trx, language);
 }
-
-/** @returns false if it was gone @throws ApiError conflict while a survey uses it */
-export async function removeLanguage(trx: Database, id: string): Promise<boolean> {
-  const used = await trx
-    .selectFrom('surveyLanguages')
-    .select('surveyId')
-    .where('languageId', '=', id)
-    .limit(1)
-    .executeTakeFirst();
-  if (used !== undefined) throw conflict('The language is used by a survey; take it out of the survey first');
-  return languages.remove(trx, id);
-}

@@ -86,7 +86,7 @@ export async function checkSurvey(
   const asked = elementId ? uploads.filter(({ id }) => id === elementId) : uploads;
   if (asked.length === 0) throw badRequest('Element does not allow file uploads');
   const fitting = asked.filter(({ allowedFileExtensions: allowed }) => {
-    return allowed === undefined || allowed.length === 0 || allowed.some((one) => isSame(one, extension));
+    return !allowed || allowed.length === 0 || allowed.some((one) => isSame(one, extension));
   });
   if (fitting.length === 0) throw badRequest('File extension is not allowed for this element');
   const largest = Math.max(...fitting.map(({ maxSizeInMB }) => (maxSizeInMB ?? Infinity) * MEBIBYTE));

@@ -2,53 +2,25 @@
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, invalidFields } from '#api/errors.ts';
 import { type ActionClass, actionClasses } from '#api/resources/action-classes/store.ts';
-import { type Language, languages } from '#api/resources/languages/store.ts';
+import { languages } from '#api/resources/languages/store.ts';
 import { segments } from '#api/resources/segments/store.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import type { SurveyContent } from './schema.ts';
 
-const ITEMS_MAX = 1_000;
-
-export interface SurveyLanguage {
-  readonly language: Language;
-  readonly default: boolean;
-  readonly enabled: boolean;
-}
-
-/**
- * @param given `[{language: code | {code, …}, default?, enabled?}]`
- * @throws ApiError invalid_fields
- */
-export async function resolveLanguages(
+/** @throws ApiError invalid_fields for a language that the workspace does not have */
+export async function checkLanguages(
   db: Database,
   workspaceId: string,
-  given: unknown,
-): Promise<readonly SurveyLanguage[]> {
-  const items = arrayAt('languages', given);
-  if (items.length === 0) return [];
-  const known = await languages.listAll(db, workspaceId);
-  const resolved = items.map((item, i): SurveyLanguage => {
-    const path = `languages.${i}`;
-    if (!isRecord(item)) throw invalidFields({ [path]: 'must be object' });
-    const written = isRecord(item.language) ? item.language.code : item.language;
-    const language = known.find(({ code }) => code === written);
-    if (language === undefined) {
-      throw invalidFields({ [`${path}.language`]: 'This language does not exist in the workspace' });
-    }
-    return {
-      language,
-      default: flagAt(`${path}.default`, item.default, false),
-      enabled: flagAt(`${path}.enabled`, item.enabled, true),
-    };
-  });
-  const codes = resolved.map(({ language }) => language.code);
-  const repeated = codes.findIndex((code, i) => codes.indexOf(code) !== i);
-  if (repeated >= 0)
-    throw invalidFields({ [`languages.${repeated}.language`]: 'This language is listed twice' });
-  if (resolved.filter((language) => language.default).length > 1) {
-    throw invalidFields({ languages: 'Only one language can be the default' });
+  named: SurveyContent['languages'],
+): Promise<void> {
+  if (named.length === 0) return;
+  const known = new Set((await languages.listAll(db, workspaceId)).map(({ code }) => code));
+  const unknown = named.findIndex(({ language }) => !known.has(language));
+  if (unknown >= 0) {
+    throw invalidFields({
+      [`languages.${unknown}.language`]: 'This language does not exist in the workspace',
+    });
   }
-  return resolved;
 }
 
 /**
@@ -60,15 +32,15 @@ export async function resolveTriggers(
   workspaceId: string,
   given: unknown,
 ): Promise<readonly ActionClass[]> {
-  const items = arrayAt('triggers', given);
-  if (items.length === 0) return [];
-  const known = await actionClasses.listAll(db, workspaceId);
-  const found = items.map((item, i) => {
+  if (given === null) return [];
+  if (!Array.isArray(given)) throw invalidFields({ triggers: 'must be array' });
+  const known = given.length === 0 ? [] : await actionClasses.listAll(db, workspaceId);
+  const byId = new Map<unknown, ActionClass>(known.map((one) => [one.id, one]));
+  const byName = new Map<unknown, ActionClass>(known.map((one) => [one.name, one]));
+  const found = given.map((item: unknown, i) => {
     const written = isRecord(item) ? item.actionClass : undefined;
-    const isWritten = isRecord(written)
-      ? ({ id, name }: ActionClass) => (written.id === undefined ? name === written.name : id === written.id)
-      : ({ name }: ActionClass) => name === written;
-    const actionClass = known.find(isWritten);
+    const { id, name }: Record<string, unknown> = isRecord(written) ? written : { name: written };
+    const actionClass = id === undefined ? byName.get(name) : byId.get(id);
     if (actionClass === undefined) {
       throw invalidFields({
         [`triggers.${i}.actionClass`]: 'This action class does not exist in the workspace',
@@ -79,32 +51,12 @@ export async function resolveTriggers(
   return [...new Set(found)];
 }
 
-/** The facts that decide whether a survey may leave its draft. */
-interface Launched {
-  readonly content: Pick<SurveyContent, 'type' | 'status'>;
-  readonly triggers: readonly unknown[];
-}
-
-/**
- * An app survey without a trigger is shown to nobody, so it may not leave its draft. If it loses its triggers later,
- * because their action class was deleted, it can still be edited and ended.
- *
- * @param before the stored survey; null for a new one
- * @throws ApiError bad_request
- */
-export function checkTriggers(before: Launched | null, after: Launched): void {
-  if (!lacksTrigger(after)) return;
-  const { status } = after.content;
-  const wasLacking = before !== null && lacksTrigger(before);
-  const isLaunched = status !== before?.content.status && (status === 'inProgress' || status === 'scheduled');
-  if (wasLacking && !isLaunched) return;
+/** An app survey without a trigger is shown to nobody. @throws ApiError bad_request unless it is a draft */
+export function checkTriggers({ type, status }: SurveyContent, triggers: readonly unknown[]): void {
+  if (type !== 'app' || status === 'draft' || triggers.length > 0) return;
   throw badRequest('An app survey must have at least one trigger to be set to a non-draft status.', {
     triggers: 'Give at least one trigger, or leave the status at draft',
   });
-}
-
-function lacksTrigger({ content, triggers }: Launched): boolean {
-  return content.type === 'app' && content.status !== 'draft' && triggers.length === 0;
 }
 
 /** Checks the segment; null stays null. @throws ApiError invalid_fields unless the segment belongs to the workspace */
@@ -113,23 +65,10 @@ export async function resolveSegmentId(
   workspaceId: string,
   given: unknown,
 ): Promise<string | null> {
-  if (given === null || given === undefined) return null;
+  if (given === null) return null;
   const segment = typeof given === 'string' ? await segments.find(db, given) : null;
   if (segment?.workspaceId !== workspaceId) {
     throw invalidFields({ segmentId: 'This segment does not exist in the workspace' });
   }
   return segment.id;
-}
-
-function arrayAt(path: string, value: unknown): readonly unknown[] {
-  if (value === null || value === undefined) return [];
-  if (!Array.isArray(value)) throw invalidFields({ [path]: 'must be array' });
-  if (value.length > ITEMS_MAX) throw invalidFields({ [path]: `must not have more than ${ITEMS_MAX} items` });
-  return value;
-}
-
-function flagAt(path: string, value: unknown, fallback: boolean): boolean {
-  if (value === undefined) return fallback;
-  if (typeof value !== 'boolean') throw invalidFields({ [path]: 'must be boolean' });
-  return value;
 }

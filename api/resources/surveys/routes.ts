@@ -7,111 +7,77 @@
 import { Type } from 'typebox';
 import { readableWorkspaces, requireRight } from '#api/auth/plugin.ts';
 import type { Context, Routes } from '#api/context.ts';
-import { badRequest, existing, notFound } from '#api/errors.ts';
-import { readLargePage } from '#api/http/pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { loadBodyWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
+import { badRequest, existing } from '#api/errors.ts';
+import { readPage } from '#api/http/pagination.ts';
+import { v1Resource } from '#api/resources/workspaces/resource.ts';
 import { v3List } from '#api/resources/workspaces/v3-list.ts';
 import { TextOrNull } from '#api/values/schemas.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
+import { toQuestions } from './blocks.ts';
 import { removeSurvey } from './deletion.ts';
-import { toSurveyReply } from './reply.ts';
-import { NewSurvey, SurveyChange } from './request-shapes.ts';
-import { DeletedSurveyReply, SurveyReply } from './schema.ts';
+import { SurveyReply } from './schema.ts';
 import { newLink } from './single-use.ts';
-import { findSurvey, findSurveys, listSurveys, type Survey } from './store.ts';
+import { findSurvey, listSurveys, type Survey } from './store.ts';
 import { changeSurvey, createSurvey } from './write.ts';
 
-/** Maximum size of a page. The next page continues with `offset`. */
-const SURVEYS_MAX = 500;
+/** The maximum size of a page, and the number of surveys that are read at once. */
+const PAGE = { limitMax: 500, chunkMax: 10, skipName: 'offset' };
 const SINGLE_USE_LINKS_DEFAULT = 10;
 const SINGLE_USE_LINKS_MAX = 5_000;
 
-const Params = Type.Object({ surveyId: Type.String() });
+/** content.ts reads the bodies. The description shows them as schema.ts does. */
+export const AnyNewSurvey = Type.Object({}, { description: 'A new survey' });
+export const AnySurveyChange = Type.Object({}, { description: 'A change of a survey' });
+
 const Page = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1 })),
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 });
-const one = { 200: Type.Object({ data: SurveyReply }) };
-const many = { 200: Type.Object({ data: Type.Array(SurveyReply) }) };
 
 export const surveyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
-  const surveys = workspaceRow({ db, type: 'Survey', param: 'surveyId', find: findSurvey });
 
-  for (const prefix of ['/api/v1/management/surveys', '/api/v1/surveys']) {
+  for (const url of ['/api/v1/management/surveys', '/api/v1/surveys']) {
+    const resource = v1Resource(app, context, {
+      url,
+      param: 'surveyId',
+      type: 'Survey',
+      rows: { find: findSurvey, list: listSurveys },
+      isInState: true,
+      reply: SurveyReply,
+      toReplies: (found) => found.map(toReply),
+    });
+
     app.get(
-      prefix,
-      { schema: { querystring: Page, response: many }, config: { needsNoWorkspace: true } },
+      url,
+      {
+        schema: { querystring: Page, response: { 200: Type.Object({ data: Type.Array(SurveyReply) }) } },
+        config: { needsNoWorkspace: true },
+      },
       async (request, reply) => {
         const workspaceIds = readableWorkspaces(request);
-        const { limit, offset } = request.query;
-        const found = await readLargePage(
-          { request, reply },
-          { ...(limit === undefined ? {} : { limit }), ...(offset === undefined ? {} : { skip: offset }) },
-          { limitMax: SURVEYS_MAX, skipName: 'offset' },
-          (page) => listSurveys(db, workspaceIds, page),
-          async (ids) => (await findSurveys(db, ids)).map(toSurveyReply),
+        const { limit, offset: skip } = request.query;
+        const query = { ...(limit === undefined ? {} : { limit }), ...(skip === undefined ? {} : { skip }) };
+        const found = await readPage({ request, reply }, query, PAGE, async (page) =>
+          (await listSurveys(db, workspaceIds, page)).map(toReply),
         );
         return { data: found };
       },
     );
 
-    app.post(
-      prefix,
-      {
-        schema: { response: one },
-        config: { reads: { 'application/json': NewSurvey } },
-        preValidation: loadBodyWorkspace(context),
-      },
-      async (request) => {
-        const workspace = workspaceOf(request);
-        const survey = await createSurvey(context, workspace, request.body);
-        return { data: toSurveyReply(survey) };
-      },
+    resource.create(AnyNewSurvey, (body, workspace) => createSurvey(context, workspace, body));
+    resource.read();
+    resource.change(AnySurveyChange, async (body, { id }) =>
+      existing(await changeSurvey(context, id, body), 'Survey', id),
     );
+    resource.remove((survey, request) => removeSurvey(context, survey, request.log));
 
     app.get(
-      `${prefix}/:surveyId`,
-      { schema: { params: Params, response: one }, onRequest: surveys.load },
-      async (request) => ({ data: toSurveyReply(surveys.of(request)) }),
-    );
-
-    app.put(
-      `${prefix}/:surveyId`,
-      {
-        schema: { params: Params, response: one },
-        config: { reads: { 'application/json': SurveyChange } },
-        onRequest: surveys.load,
-      },
-      async (request) => {
-        const { id } = surveys.of(request);
-        const survey = await changeSurvey(context, id, request.body);
-        if (survey === null) throw notFound('Survey', id);
-        return { data: toSurveyReply(survey) };
-      },
-    );
-
-    app.delete(
-      `${prefix}/:surveyId`,
-      {
-        schema: { params: Params, response: { 200: Type.Object({ data: DeletedSurveyReply }) } },
-        onRequest: surveys.load,
-      },
-      async (request) => {
-        const survey = surveys.of(request);
-        if (!(await removeSurvey(context, survey, request.log))) throw notFound('Survey', survey.id);
-        // The schema leaves out what the reply to a deletion does not have.
-        return { data: { ...toSurveyReply(survey), questions: [] } };
-      },
-    );
-
-    app.get(
-      `${prefix}/:surveyId/singleUseIds`,
+      `${url}/:surveyId/singleUseIds`,
       {
         schema: {
           summary: 'Make links to a survey that work once',
-          params: Params,
+          params: Type.Object({ surveyId: Type.String() }),
           querystring: Type.Object({ limit: Type.Optional(Type.Integer()) }),
           response: { 200: Type.Object({ data: Type.Array(Type.String()) }) },
         },
@@ -146,6 +112,22 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
       .where('workspaceId', '=', workspaceId),
   );
 };
+
+function toReply({ content, triggers, segment, ...row }: Survey) {
+  const { id, workspaceId: environmentId } = row;
+  return {
+    ...row,
+    ...content,
+    environmentId,
+    // Clients expect it. Nothing archives surveys.
+    archivedAt: null,
+    questions: toQuestions(content.blocks),
+    triggers: triggers.map((actionClass) => ({ actionClass: { ...actionClass, environmentId } })),
+    segment: segment === null ? null : { ...segment, environmentId, surveys: [id] },
+    projectOverwrites: content.workspaceOverwrites,
+    productOverwrites: content.workspaceOverwrites,
+  };
+}
 
 /** @throws ApiError bad_request for a wrong number, and for surveys that have no such links */
 function singleUseLinks(context: Context, survey: Survey, count: number): string[] {

@@ -45,25 +45,7 @@ export function dueToClose(db: Database, now: Timestamp) {
 }
 
 export function dueToPublish(db: Database, now: Timestamp) {
-  return (
-    db
-      .selectFrom('surveys')
-      .select('id')
-      .where(mayPublish(now))
-      // An app survey without a trigger stays a draft, see references.ts.
-      .where((where) =>
-        where.or([
-          where('type', '!=', 'app'),
-          where.exists(
-            where
-              .selectFrom('surveyTriggers')
-              .select('actionClassId')
-              .whereRef('surveyTriggers.surveyId', '=', 'surveys.id'),
-          ),
-        ]),
-      )
-      .limit(SURVEYS_MAX)
-  );
+  return db.selectFrom('surveys').select('id').where(mayPublish(now)).limit(SURVEYS_MAX);
 }
 
 type Where = ExpressionBuilder<Tables, 'surveys'>;

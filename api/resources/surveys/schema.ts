@@ -1,51 +1,131 @@
-/** The shape of a survey: in the database, and in replies of the management API. */
-import { type Static, Type } from 'typebox';
-import { QUESTIONS_MAX, SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
-import { Localized, MapOf, Nullable, OneOf, rowFields, TextOrNull } from '#api/values/schemas.ts';
-import { type Element, FieldId } from './question-types.ts';
+/**
+ * The shape of a survey: what a caller may write, what is stored, and what replies show. Clients know further members of
+ * questions, blocks, endings and cards, and more with every release. They are stored and returned as they were sent.
+ */
+import { type Static, type TSchema, Type } from 'typebox';
+import { ActionClassReply } from '#api/resources/action-classes/schema.ts';
+import { CHOICES_MAX, QUESTIONS_MAX, SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
+import {
+  Localized,
+  MapOf,
+  Nullable,
+  OneOf,
+  rowFields,
+  scopeFields,
+  TextOrNull,
+} from '#api/values/schemas.ts';
 
-const Color = Type.String({ pattern: '^#([0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$' });
-const Uri = Type.String({ pattern: '^[a-zA-Z][a-zA-Z0-9+.-]*://\\S+$', text: 'Give an absolute address' });
+const list = { maxItems: QUESTIONS_MAX };
+const choices = { maxItems: CHOICES_MAX };
+const Any = Type.Unknown();
 
-const optionalText = Type.Optional(Localized);
+function Maybe<S extends TSchema>(schema: S) {
+  return Type.Optional(Nullable(schema));
+}
 
-const WelcomeCard = Type.Object({
-  enabled: Type.Boolean(),
-  headline: optionalText,
-  html: optionalText,
-  subheader: optionalText,
-  fileUrl: Type.Optional(Type.String()),
-  videoUrl: Type.Optional(Type.String()),
-  buttonLabel: optionalText,
-  timeToFinish: Type.Boolean(),
-  showResponseCount: Type.Boolean(),
+/** A field of a survey that is null until somebody sets it. */
+function Unset<S extends TSchema>(schema: S) {
+  return Type.Union([schema, Type.Null()], { default: null });
+}
+
+/** Surveys are shown on pages of other sites, where an address of another scheme could run code. */
+const Address = Type.String({
+  pattern: '^([hH][tT][tT][pP][sS]?://|#recall:|$)',
+  text: 'Give an address that starts with http:// or https://',
 });
 
-/** One shape for both types of ending, so that every error names a field. `type` decides which fields count. */
-const Ending = Type.Object({
-  id: Type.String({ minLength: 1 }),
-  type: OneOf(['endScreen', 'redirectToUrl']),
-  headline: optionalText,
-  subheader: optionalText,
-  buttonLabel: optionalText,
-  buttonLink: Type.Optional(Type.String()),
-  imageUrl: Type.Optional(Type.String()),
-  videoUrl: Type.Optional(Type.String()),
-  url: Type.Optional(Type.String()),
-  label: Type.Optional(Type.String()),
+/** Ids of questions and hidden fields. */
+const FieldId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,255}$',
+  text: 'Use 1 to 255 letters, digits, underscores and hyphens',
 });
+
+/** The types of questions, each with the fields without which clients cannot show it. */
+export const questionTypes = {
+  openText: [],
+  multipleChoiceSingle: ['choices'],
+  multipleChoiceMulti: ['choices'],
+  nps: [],
+  cta: [],
+  rating: ['scale', 'range'],
+  csat: ['scale', 'range'],
+  ces: ['scale', 'range'],
+  consent: ['label'],
+  pictureSelection: ['choices'],
+  cal: ['calUserName'],
+  date: ['format'],
+  fileUpload: ['allowMultipleFiles'],
+  matrix: ['rows', 'columns'],
+  address: ['addressLine1', 'addressLine2', 'city', 'state', 'zip', 'country'],
+  contactInfo: ['firstName', 'lastName', 'email', 'phone', 'company'],
+  ranking: ['choices'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+type QuestionType = keyof typeof questionTypes;
+
+/** One shape for all types of questions, so that every error names a field. */
+export const Question = Type.Object({
+  id: FieldId,
+  type: Type.Unsafe<QuestionType>({ type: 'string', enum: Object.keys(questionTypes) }),
+  headline: Localized,
+  subheader: Maybe(Localized),
+  required: Type.Boolean(),
+  placeholder: Maybe(Localized),
+  inputType: Maybe(OneOf(['text', 'email', 'url', 'number', 'phone'])),
+  charLimit: Maybe(
+    Type.Object({ enabled: Maybe(Type.Boolean()), min: Maybe(Type.Number()), max: Maybe(Type.Number()) }),
+  ),
+  label: Maybe(Localized),
+  choices: Maybe(
+    Type.Array(Type.Object({ id: Type.String({ minLength: 1 }), label: Maybe(Localized) }), choices),
+  ),
+  shuffleOption: Maybe(
+    OneOf(['none', 'all', 'exceptLast', 'reverseOrderOccasionally', 'reverseOrderExceptLast']),
+  ),
+  scale: Maybe(OneOf(['number', 'smiley', 'star'])),
+  range: Maybe(Type.Unsafe<number>({ enum: [3, 4, 5, 6, 7, 10] })),
+  format: Maybe(OneOf(['M-d-y', 'd-M-y', 'y-M-d'])),
+  rows: Maybe(Type.Array(Any, choices)),
+  columns: Maybe(Type.Array(Any, choices)),
+  buttonUrl: Maybe(Address),
+  allowMultipleFiles: Maybe(Type.Boolean()),
+  maxSizeInMB: Maybe(Type.Number({ exclusiveMinimum: 0 })),
+  allowedFileExtensions: Maybe(Type.Array(Type.String())),
+});
+export type Question = Static<typeof Question>;
 
 const Block = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String(),
-  /** Each is checked separately against the shape of its type, so that errors concern that type only. */
-  elements: Type.Unsafe<Element[]>(Type.Array(MapOf(Type.Unknown()), { minItems: 1 })),
-  logic: Type.Optional(Type.Array(MapOf(Type.Unknown()))),
-  logicFallback: Type.Optional(Type.String()),
-  buttonLabel: optionalText,
-  backButtonLabel: optionalText,
+  elements: Type.Array(Question, { ...list, minItems: 1 }),
+  logic: Maybe(Type.Array(Any)),
+  logicFallback: Maybe(Type.String()),
+  buttonLabel: Maybe(Localized),
+  backButtonLabel: Maybe(Localized),
 });
 export type Block = Static<typeof Block>;
+
+const Ending = Type.Object({
+  id: Type.String({ minLength: 1 }),
+  type: OneOf(['endScreen', 'redirectToUrl']),
+  headline: Maybe(Localized),
+  subheader: Maybe(Localized),
+  buttonLabel: Maybe(Localized),
+  buttonLink: Maybe(Address),
+  url: Maybe(Address),
+});
+
+const WelcomeCard = Type.Object(
+  {
+    enabled: Type.Boolean(),
+    headline: Maybe(Localized),
+    html: Maybe(Localized),
+    subheader: Maybe(Localized),
+    buttonLabel: Maybe(Localized),
+    timeToFinish: Type.Boolean(),
+    showResponseCount: Type.Boolean(),
+  },
+  { default: { enabled: false, timeToFinish: true, showResponseCount: false } },
+);
 
 const Variable = Type.Object({
   id: Type.String({ minLength: 1 }),
@@ -54,166 +134,140 @@ const Variable = Type.Object({
   value: Type.Union([Type.String(), Type.Number()]),
 });
 
-const Overwrites = Type.Object({
-  brandColor: Type.Optional(Nullable(Color)),
-  highlightBorderColor: Type.Optional(Nullable(Color)),
-  placement: Type.Optional(Nullable(OneOf(['bottomLeft', 'bottomRight', 'topLeft', 'topRight', 'center']))),
-  clickOutsideClose: Type.Optional(Nullable(Type.Boolean())),
-  overlay: Type.Optional(Nullable(OneOf(['none', 'light', 'dark']))),
-});
-
 const FollowUp = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String(),
   trigger: Type.Object({
     type: OneOf(['response', 'endings']),
-    properties: Type.Optional(Nullable(Type.Object({ endingIds: Type.Array(Type.String()) }))),
+    properties: Maybe(Type.Object({ endingIds: Type.Array(Type.String()) })),
   }),
   action: Type.Object({
     type: OneOf(['send-email']),
     properties: Type.Object({
       to: Type.String(),
-      from: Type.String(),
       replyTo: Type.Array(Type.String()),
       subject: Type.String(),
       body: Type.String(),
       attachResponseData: Type.Boolean(),
-      includeVariables: Type.Optional(Type.Boolean()),
-      includeHiddenFields: Type.Optional(Type.Boolean()),
+      includeVariables: Maybe(Type.Boolean()),
+      includeHiddenFields: Maybe(Type.Boolean()),
     }),
   }),
 });
 
-const wholeFrom = (minimum: number) => Nullable(Type.Integer({ minimum, maximum: 1_000_000 }));
-const SecondsOrNull = Nullable(Type.Number({ minimum: 0, maximum: 86_400 }));
-const TimestampOrNull = Nullable(Type.String({ text: 'Give an ISO 8601 date' }));
+const whole = (minimum: number) => Unset(Type.Integer({ minimum, maximum: 1_000_000 }));
+const seconds = { minimum: 0, maximum: 86_400 };
+const Flag = Type.Boolean({ default: false });
+const AnyMap = MapOf(Any);
 
-const list = { maxItems: QUESTIONS_MAX };
-
-/** Everything about a survey that a caller may write, except its references to other rows. */
+/** Everything about a survey that a caller may write, except its triggers and its segment. */
 export const SurveyContent = Type.Object({
-  /** A cursor may contain the name, and it is part of an address. */
   name: Type.String({ minLength: 1, maxLength: SURVEY_NAME_LENGTH_MAX }),
-  type: OneOf(['link', 'app', 'website']),
-  status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed']),
-  createdBy: Nullable(Type.String()),
-  slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9-]{1,255}$', text: 'Use letters, digits and hyphens' })),
+  type: OneOf(['link', 'app', 'website'], { default: 'link' }),
+  status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed'], { default: 'draft' }),
+  createdBy: Unset(Type.String()),
+  slug: Unset(Type.String({ pattern: '^[A-Za-z0-9-]{1,255}$', text: 'Use letters, digits and hyphens' })),
   blocks: Type.Array(Block, list),
-  endings: Type.Array(Ending, list),
+  endings: Type.Array(Ending, { ...list, default: [] }),
   welcomeCard: WelcomeCard,
-  hiddenFields: Type.Object({
-    enabled: Type.Boolean(),
-    fieldIds: Type.Optional(Type.Array(FieldId, list)),
+  hiddenFields: Type.Object(
+    { enabled: Type.Boolean(), fieldIds: Type.Optional(Type.Array(FieldId, list)) },
+    { default: { enabled: false } },
+  ),
+  variables: Type.Array(Variable, { ...list, default: [] }),
+  languages: Type.Array(
+    Type.Object({ language: Type.String(), default: Type.Boolean(), enabled: Type.Boolean() }),
+    { ...list, default: [] },
+  ),
+  displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome'], {
+    default: 'displayOnce',
   }),
-  variables: Type.Array(Variable, list),
-  displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome']),
-  displayLimit: wholeFrom(0),
-  displayPercentage: Nullable(Type.Number({ minimum: 0.01, maximum: 100 })),
-  recontactDays: wholeFrom(0),
-  /** Delay in seconds. */
-  delay: Type.Number({ minimum: 0, maximum: 86_400 }),
-  autoClose: SecondsOrNull,
-  autoComplete: wholeFrom(1),
-  redirectUrl: Nullable(Uri),
-  pin: Nullable(Type.String({ minLength: 4, maxLength: 4 })),
-  publishOn: TimestampOrNull,
-  closeOn: TimestampOrNull,
-  isVerifyEmailEnabled: Type.Boolean(),
-  isSingleResponsePerEmailEnabled: Type.Boolean(),
-  isBackButtonHidden: Type.Boolean(),
-  isAutoProgressingEnabled: Type.Boolean(),
-  isCaptureIpEnabled: Type.Boolean(),
-  singleUse: Nullable(
-    Type.Object({
-      enabled: Type.Boolean(),
-      isEncrypted: Type.Boolean(),
-      heading: Type.Optional(Nullable(Type.String())),
-      subheading: Type.Optional(Nullable(Type.String())),
-    }),
+  displayLimit: whole(0),
+  displayPercentage: Unset(Type.Number({ minimum: 0.01, maximum: 100 })),
+  recontactDays: whole(0),
+  /** In seconds, like `autoClose`. */
+  delay: Type.Number({ ...seconds, default: 0 }),
+  autoClose: Unset(Type.Number(seconds)),
+  autoComplete: whole(1),
+  redirectUrl: Unset(Address),
+  pin: Unset(Type.String({ minLength: 4, maxLength: 4 })),
+  publishOn: Unset(Type.String({ text: 'Give an ISO 8601 date' })),
+  closeOn: Unset(Type.String({ text: 'Give an ISO 8601 date' })),
+  isVerifyEmailEnabled: Flag,
+  isSingleResponsePerEmailEnabled: Flag,
+  isBackButtonHidden: Flag,
+  isAutoProgressingEnabled: Flag,
+  isCaptureIpEnabled: Flag,
+  singleUse: Type.Union(
+    [Type.Object({ enabled: Type.Boolean(), isEncrypted: Type.Boolean() }), Type.Null()],
+    { default: { enabled: false, isEncrypted: true } },
   ),
-  showLanguageSwitch: Nullable(Type.Boolean()),
-  /** The styling is stored unchanged, because the renderer knows many keys, and more with every release. */
-  styling: Nullable(MapOf(Type.Unknown())),
-  overwrites: Nullable(Overwrites),
-  surveyClosedMessage: Nullable(
-    Type.Object({
-      enabled: Type.Optional(Type.Boolean()),
-      heading: Type.Optional(Type.String()),
-      subheading: Type.Optional(Type.String()),
-    }),
+  showLanguageSwitch: Unset(Type.Boolean()),
+  styling: Unset(AnyMap),
+  /** Older clients know it as `projectOverwrites` or `productOverwrites`. */
+  workspaceOverwrites: Unset(AnyMap),
+  surveyClosedMessage: Unset(AnyMap),
+  recaptcha: Type.Union(
+    [
+      Type.Object({ enabled: Type.Boolean(), threshold: Type.Number({ minimum: 0.1, maximum: 0.9 }) }),
+      Type.Null(),
+    ],
+    { default: { enabled: false, threshold: 0.1 } },
   ),
-  recaptcha: Nullable(
-    Type.Object({ enabled: Type.Boolean(), threshold: Type.Number({ minimum: 0.1, maximum: 0.9 }) }),
-  ),
-  metadata: Type.Object({
-    title: optionalText,
-    description: optionalText,
-    ogImage: Type.Optional(Type.String()),
-  }),
-  followUps: Type.Array(FollowUp, list),
-  customHeadScripts: Nullable(Type.String()),
-  customHeadScriptsMode: OneOf(['add', 'replace']),
+  metadata: MapOf(Any, { default: {} }),
+  followUps: Type.Array(FollowUp, { ...list, default: [] }),
+  customHeadScripts: Unset(Type.String()),
+  customHeadScriptsMode: OneOf(['add', 'replace'], { default: 'add' }),
 });
 export type SurveyContent = Static<typeof SurveyContent>;
 
-export const surveyDefaults: Omit<SurveyContent, 'name' | 'blocks'> = {
-  type: 'link',
-  status: 'draft',
-  createdBy: null,
-  slug: null,
-  endings: [],
-  welcomeCard: { enabled: false, timeToFinish: true, showResponseCount: false },
-  hiddenFields: { enabled: false },
-  variables: [],
-  displayOption: 'displayOnce',
-  displayLimit: null,
-  displayPercentage: null,
-  recontactDays: null,
-  delay: 0,
-  autoClose: null,
-  autoComplete: null,
-  redirectUrl: null,
-  pin: null,
-  publishOn: null,
-  closeOn: null,
-  isVerifyEmailEnabled: false,
-  isSingleResponsePerEmailEnabled: false,
-  isBackButtonHidden: false,
-  isAutoProgressingEnabled: false,
-  isCaptureIpEnabled: false,
-  singleUse: { enabled: false, isEncrypted: true },
-  showLanguageSwitch: null,
-  styling: null,
-  overwrites: null,
-  surveyClosedMessage: null,
-  recaptcha: { enabled: false, threshold: 0.1 },
-  metadata: {},
-  followUps: [],
-  customHeadScripts: null,
-  customHeadScriptsMode: 'add',
+/** The values of fields that a new survey does not name. */
+export const surveyDefaults: Readonly<Record<string, unknown>> = Object.fromEntries(
+  Object.entries(SurveyContent.properties).flatMap(([name, schema]) =>
+    'default' in schema ? [[name, schema.default]] : [],
+  ),
+);
+
+const { properties: content } = SurveyContent;
+const overwrites = {
+  projectOverwrites: content.workspaceOverwrites,
+  productOverwrites: content.workspaceOverwrites,
 };
 
-/** The fields of a reply. Fields with a structure of their own were checked when they were written. */
+/** What a body may have. content.ts reads it, with texts that may be plain strings. */
+export const SurveyChange = Type.Partial(
+  Type.Object({
+    ...content,
+    ...overwrites,
+    questions: Type.Array(Question),
+    triggers: Type.Array(Type.Object({ actionClass: Any })),
+    segmentId: Nullable(Type.String()),
+  }),
+  { description: 'What is absent stays; `questions` replace `blocks`.' },
+);
+export const NewSurvey = Type.Object(
+  { ...SurveyChange.properties, ...scopeFields, name: content.name },
+  { description: 'Either of the two scope ids, and either `questions` or `blocks`.' },
+);
+
+/** The fields of a reply, which were checked when they were written. */
 export const SurveyReply = Type.Object({
   ...rowFields,
-  ...Object.fromEntries(
-    Object.keys(SurveyContent.properties)
-      .filter((name) => name !== 'overwrites')
-      .map((name) => [name, Type.Unknown()]),
-  ),
+  ...Object.fromEntries(Object.keys(content).map((name) => [name, Any])),
   /** Always null. A client that is generated from the description leaves out a field that can only be null. */
   archivedAt: TextOrNull,
-  questions: Type.Unknown(),
-  languages: Type.Unknown(),
-  triggers: Type.Unknown(),
-  segment: Type.Unknown(),
-  workspaceOverwrites: Type.Unknown(),
-  projectOverwrites: Type.Unknown(),
-  productOverwrites: Type.Unknown(),
+  questions: Any,
+  triggers: Any,
+  segment: Any,
+  projectOverwrites: Any,
+  productOverwrites: Any,
 });
 
-const notTold = ['followUps', 'languages', 'workspaceOverwrites', 'projectOverwrites', 'productOverwrites'];
-
-export const DeletedSurveyReply = Type.Object(
-  Object.fromEntries(Object.entries(SurveyReply.properties).filter(([name]) => !notTold.includes(name))),
-);
+/** The reply as the description shows it. */
+export const shownSurvey = {
+  ...SurveyReply.properties,
+  ...content,
+  ...overwrites,
+  questions: Type.Array(Question),
+  triggers: Type.Array(Type.Object({ actionClass: ActionClassReply })),
+};

@@ -1,6 +1,4 @@
-/**
- * Surveys with their triggers and languages. This file writes the tables `surveys`, `surveyTriggers` and `surveyLanguages`.
- */
+/** Surveys. Their documents name their languages and triggers. */
 import { sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
 import type { ListPage, SizedRow } from '#api/http/pagination.ts';
@@ -9,7 +7,6 @@ import { type Segment, segments } from '#api/resources/segments/store.ts';
 import { claimFilesIn } from '#api/storage/claims.ts';
 import { STATE_SURVEYS_MAX } from '#api/values/content-limits.ts';
 import { isId } from '#api/values/ids.ts';
-import type { SurveyLanguage } from './references.ts';
 import type { SurveyContent } from './schema.ts';
 
 export interface Survey {
@@ -21,13 +18,12 @@ export interface Survey {
   readonly segment: Segment | null;
   /** Triggers in the order in which they were given. */
   readonly triggers: readonly ActionClass[];
-  readonly languages: readonly SurveyLanguage[];
 }
 
 const documentBytes = sql<number>`octet_length("document")`.as('bytes');
 
 /** A survey without the data of other tables. */
-export type BareSurvey = Omit<Survey, 'segment' | 'triggers' | 'languages'>;
+export type BareSurvey = Omit<Survey, 'segment' | 'triggers'>;
 
 /** Finds surveys by id, in one query. Ids without a row are left out. */
 export async function findBareSurveys(
@@ -61,17 +57,16 @@ export async function listSurveys(
   db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
-): Promise<readonly SizedRow[]> {
+): Promise<readonly Survey[]> {
   if (workspaceIds.length === 0) return [];
-  return db
-    .selectFrom('surveys')
-    .select(['id', documentBytes])
-    .where('workspaceId', 'in', workspaceIds)
-    .orderBy('updatedAt', 'desc')
-    .orderBy('id', 'desc')
+  const rows = await selectSurveys(db)
+    .where('surveys.workspaceId', 'in', workspaceIds)
+    .orderBy('surveys.updatedAt', 'desc')
+    .orderBy('surveys.id', 'desc')
     .limit(page.limit)
     .offset(page.skip)
     .execute();
+  return withReferences(db, rows);
 }
 
 /** Finds surveys by id, in any order. Ids without a row are left out. */
@@ -116,16 +111,12 @@ export async function insertSurvey(db: Database, survey: Survey): Promise<void> 
     .insertInto('surveys')
     .values({ ...columnsOf(survey), id, workspaceId, createdAt })
     .execute();
-  await insertReferences(db, survey);
   await claimPictures(db, survey);
 }
 
 /** Writes the whole survey. @throws the driver's unique violation when the slug is taken */
 export async function updateSurvey(db: Database, survey: Survey): Promise<void> {
   await db.updateTable('surveys').set(columnsOf(survey)).where('id', '=', survey.id).execute();
-  await db.deleteFrom('surveyTriggers').where('surveyId', '=', survey.id).execute();
-  await db.deleteFrom('surveyLanguages').where('surveyId', '=', survey.id).execute();
-  await insertReferences(db, survey);
   await claimPictures(db, survey);
 }
 
@@ -135,7 +126,7 @@ function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey
 }
 
 /**
- * Deletes a survey with its responses, displays, triggers and languages. The caller deletes its private segment.
+ * Deletes a survey with its responses and displays. The caller deletes its private segment.
  *
  * @returns false if it was gone
  */
@@ -167,33 +158,8 @@ function columnsOf(survey: Survey) {
     updatedAt: survey.updatedAt,
     publishOn: document.publishOn,
     closeOn: document.closeOn,
-    document: JSON.stringify(document),
+    document: JSON.stringify({ ...document, triggerIds: survey.triggers.map(({ id }) => id) }),
   };
-}
-
-async function insertReferences(db: Database, survey: Survey): Promise<void> {
-  if (survey.triggers.length > 0) {
-    await db
-      .insertInto('surveyTriggers')
-      .values(
-        survey.triggers.map(({ id }, position) => ({ surveyId: survey.id, actionClassId: id, position })),
-      )
-      .execute();
-  }
-  if (survey.languages.length > 0) {
-    await db
-      .insertInto('surveyLanguages')
-      .values(
-        survey.languages.map((item, position) => ({
-          surveyId: survey.id,
-          languageId: item.language.id,
-          isDefault: item.default ? 1 : 0,
-          isEnabled: item.enabled ? 1 : 0,
-          position,
-        })),
-      )
-      .execute();
-  }
 }
 
 /** Selects the columns for `toBareSurvey`. */
@@ -206,56 +172,41 @@ export function selectSurveys(db: Database) {
 }
 
 export function toBareSurvey(row: SurveyTable): BareSurvey {
+  return read(row).survey;
+}
+
+/** Action classes that were deleted are no triggers any more. */
+function read(row: SurveyTable): { readonly survey: BareSurvey; readonly triggerIds: readonly string[] } {
   const { name, type, status, createdBy, slug } = row;
+  const { triggerIds = [], ...document } = JSON.parse(row.document);
   return {
-    id: row.id,
-    workspaceId: row.workspaceId,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    content: { ...JSON.parse(row.document), name, type, status, createdBy, slug },
+    triggerIds,
+    survey: {
+      id: row.id,
+      workspaceId: row.workspaceId,
+      createdAt: row.createdAt,
+      updatedAt: row.updatedAt,
+      content: { ...document, name, type, status, createdBy, slug },
+    },
   };
 }
 
-/** Makes three queries for any number of surveys. */
+/** Makes two queries for any number of surveys. */
 async function withReferences(db: Database, rows: readonly SurveyTable[]): Promise<readonly Survey[]> {
-  const ids = rows.map(({ id }) => id);
-  if (ids.length === 0) return [];
-  const triggers = await db
-    .selectFrom('surveyTriggers')
-    .innerJoin('actionClasses', 'actionClasses.id', 'surveyTriggers.actionClassId')
-    .selectAll('actionClasses')
-    .select('surveyTriggers.surveyId')
-    .where('surveyTriggers.surveyId', 'in', ids)
-    .orderBy('surveyTriggers.position')
-    .execute();
-  const languages = await db
-    .selectFrom('surveyLanguages')
-    .innerJoin('languages', 'languages.id', 'surveyLanguages.languageId')
-    .selectAll('languages')
-    .select(['surveyLanguages.surveyId', 'surveyLanguages.isDefault', 'surveyLanguages.isEnabled'])
-    .where('surveyLanguages.surveyId', 'in', ids)
-    .orderBy('surveyLanguages.position')
-    .execute();
-  const segmentIds = rows.flatMap(({ segmentId }) => (segmentId === null ? [] : [segmentId]));
-  const found = await segments.findAll(db, segmentIds);
-
-  const triggersOf = Map.groupBy(triggers, ({ surveyId }) => surveyId);
-  const languagesOf = Map.groupBy(languages, ({ surveyId }) => surveyId);
+  const all = rows.map((row) => ({ ...read(row), segmentId: row.segmentId }));
+  const actions = await actionClasses.findAll(
+    db,
+    all.flatMap(({ triggerIds }) => triggerIds),
+  );
+  const found = await segments.findAll(
+    db,
+    all.flatMap(({ segmentId }) => segmentId ?? []),
+  );
+  const actionOf = new Map(actions.map((action) => [action.id, action]));
   const segmentOf = new Map(found.map((segment) => [segment.id, segment]));
-  return rows.map((row): Survey => {
-    return {
-      ...toBareSurvey(row),
-      segment: row.segmentId === null ? null : (segmentOf.get(row.segmentId) ?? null),
-      triggers: (triggersOf.get(row.id) ?? []).map(({ surveyId: _, ...actionClass }) =>
-        actionClasses.decode(actionClass),
-      ),
-      languages: (languagesOf.get(row.id) ?? []).map(
-        ({ surveyId: _, isDefault, isEnabled, ...language }) => ({
-          language,
-          default: isDefault === 1,
-          enabled: isEnabled === 1,
-        }),
-      ),
-    };
-  });
+  return all.map(({ survey, triggerIds, segmentId }) => ({
+    ...survey,
+    triggers: triggerIds.flatMap((id) => actionOf.get(id) ?? []),
+    segment: segmentOf.get(segmentId ?? '') ?? null,
+  }));
 }

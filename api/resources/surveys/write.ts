@@ -15,7 +15,7 @@ import { newId } from '#api/values/ids.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { readContent } from './content.ts';
-import { checkTriggers, resolveLanguages, resolveSegmentId, resolveTriggers } from './references.ts';
+import { checkLanguages, checkTriggers, resolveSegmentId, resolveTriggers } from './references.ts';
 import {
   findSurvey,
   insertSurvey,
@@ -35,7 +35,7 @@ type WriteParts = Pick<Context, 'db' | 'clock' | 'random' | 'states'>;
  */
 export function createSurvey(parts: WriteParts, workspace: Workspace, body: unknown): Promise<Survey> {
   const { clock, random } = parts;
-  const content = readContent(body, null, () => newId(random));
+  const content = readContent(body, null);
   return saveSurvey(parts, async (trx) => {
     await lockRow(trx, 'workspaces', workspace.id);
     const now = toTimestamp(clock());
@@ -47,9 +47,7 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
       content,
       segment: null,
       triggers: [],
-      languages: [],
     });
-    checkTriggers(null, survey);
     await withinState(trx, survey, () => insertSurvey(trx, survey));
     return survey;
   });
@@ -64,14 +62,12 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
  *   if the slug, or the title that the survey's own segment needs, is taken
  */
 export function changeSurvey(parts: WriteParts, id: string, body: unknown): Promise<Survey | null> {
-  const { clock, random } = parts;
   return saveSurvey(parts, async (trx) => {
     const stored = await findSurveyToChange(trx, id);
     if (stored === null) return null;
-    const content = readContent(body, stored.content, () => newId(random));
-    const changed = { ...stored, content, updatedAt: toTimestamp(clock()) };
+    const content = readContent(body, stored.content);
+    const changed = { ...stored, content, updatedAt: toTimestamp(parts.clock()) };
     const survey = await completed(trx, parts, body, changed);
-    checkTriggers(stored, survey);
     await withinState(trx, survey, () => updateSurvey(trx, survey));
     return survey;
   });
@@ -131,22 +127,25 @@ function asConflict(error: unknown): unknown {
   return error;
 }
 
-/** Adds the languages, triggers and segment of a body, or those that the survey had. */
+/**
+ * Adds the triggers and the segment of a body, or those that the survey had.
+ *
+ * @throws ApiError invalid_fields, bad_request
+ */
 async function completed(trx: Database, parts: WriteParts, body: unknown, survey: Survey): Promise<Survey> {
   const given = isRecord(body) ? body : {};
-  const { workspaceId } = survey;
-  const isLink = survey.content.type === 'link';
-  const languages =
-    given.languages === undefined
-      ? survey.languages
-      : await resolveLanguages(trx, workspaceId, given.languages);
-  const triggers =
+  const { content, workspaceId } = survey;
+  const isLink = content.type === 'link';
+  if (given.languages !== undefined) await checkLanguages(trx, workspaceId, content.languages);
+  const named =
     given.triggers === undefined ? survey.triggers : await resolveTriggers(trx, workspaceId, given.triggers);
+  const triggers = isLink ? [] : named;
+  checkTriggers(content, triggers);
   const segmentId =
     given.segmentId === undefined
       ? (survey.segment?.id ?? null)
       : await resolveSegmentId(trx, workspaceId, given.segmentId);
   const chosen = segmentId === null ? null : await segments.find(trx, segmentId);
   const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey));
-  return { ...survey, languages, triggers: isLink ? [] : triggers, segment };
+  return { ...survey, triggers, segment };
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { answersIn, mergeTimes } from '#api/resources/responses/answers.ts';
-import { surveyDefaults } from '#api/resources/surveys/schema.ts';
+import { readContent } from '#api/resources/surveys/content.ts';
 
 t.test('merges times, limits them to a day, and sums them at the end', async (t) => {
   t.strictSame(mergeTimes({ a: 1, _total: 1 }, { b: 2 }, false), { a: 1, b: 2 });
@@ -15,7 +15,14 @@ t.test('merges times, limits them to a day, and sums them at the end', async (t)
 });
 
 const survey = (...fieldIds: string[]) => ({
-  content: { ...surveyDefaults, name: 'S', blocks: [], hiddenFields: { enabled: true, fieldIds } },
+  content: readContent(
+    {
+      name: 'S',
+      questions: [{ id: 'q', type: 'nps', headline: 'Q' }],
+      hiddenFields: { enabled: true, fieldIds },
+    },
+    null,
+  ),
 });
 t.test('takes language and times out of answers if they have that shape', async (t) => {
   const none = { language: undefined, ttc: undefined };
