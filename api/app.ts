@@ -60,7 +60,7 @@ export async function buildApp(
     isReady,
   });
   await app.register(authPlugin, { db, clock, publicUrl, findSurface: surfaceOf });
-  await app.register(auditPlugin, { audit: context.audit, db, trustedProxies, findSurface: surfaceOf });
+  await app.register(auditPlugin, { audit: context.audit });
   await app.register(limitsPlugin, { limiter: limits, trustedProxies, findSurface: surfaceOf });
   await app.register(docsPlugin, { publicUrl, findSurface: surfaceOf });
   await registerSurfaces(app, context);

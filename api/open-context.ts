@@ -88,7 +88,10 @@ export async function openContext(
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     counters,
     mailer,
-    audit: createAuditLog({ isEnabled: config.isAuditLogEnabled, db, counters, signer, clock, random, log }),
+    audit: createAuditLog({
+      ...{ isEnabled: config.isAuditLogEnabled, trustedProxies: config.trustedProxies },
+      ...{ db, counters, signer, clock, random, log },
+    }),
     targets,
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),

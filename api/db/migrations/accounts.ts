@@ -100,11 +100,10 @@ export const accounts = {
       timestamp: text,
       action: text,
       actorId: text,
-      actorType: oneOf<'user' | 'api' | 'system'>(),
-      targetId: text,
-      targetType: text,
+      actorType: oneOf<'user' | 'api'>(),
+      /** Ids in the path. */
+      target: text,
       status: oneOf<'success' | 'failure'>(),
-      organizationId: optionalText,
       ipAddress: text,
       /** Id of the request. */
       eventId: text,

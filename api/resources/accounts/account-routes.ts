@@ -15,7 +15,6 @@ import { alert, links, notice } from '#api/http/page-form.ts';
 import { createApiKey, type NewApiKey, revokeApiKey } from '#api/resources/api-keys/create.ts';
 import { managed } from '#api/resources/organizations/access.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { noteAccountEvent } from './account-event.ts';
 import { ACCOUNT_PATH, sendAccount } from './account-page.ts';
 import { acceptForms, fieldOf, isFormOurs } from './form.ts';
 
@@ -23,14 +22,6 @@ const hidden = { schema: { hide: true } } as const;
 const Id = Type.Object({ id: Type.String() });
 
 const notices: ReadonlyMap<string, string> = new Map([['revoked', 'The key is revoked.']]);
-
-/** Options of a route whose refusals the audit log has as those of an action. */
-function audited(action: 'created' | 'deleted', targetType: string, param: string | null = null) {
-  return {
-    schema: { hide: true, ...(param === null ? {} : { params: Id }) },
-    config: { refusedAs: { action, targetType, param } },
-  };
-}
 
 export const accountHomeRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
@@ -45,12 +36,11 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
     return sendAccount(context, request, reply, principal, { message });
   });
 
-  app.post(`${ACCOUNT_PATH}/api-keys`, audited('created', 'apiKey'), async (request, reply) => {
+  app.post(`${ACCOUNT_PATH}/api-keys`, hidden, async (request, reply) => {
     const principal = await senderOf(context, request);
     const label = fieldOf(request.body, 'label');
     try {
       const { key, apiKey } = await createApiKey(context, principal, newKeyFrom(request.body, principal));
-      await noteKey(request, principal, 'created', key);
       return sendPage(reply, 200, 'Your new API key', [
         ...newKeyText(key.label, apiKey, config.publicUrl),
         backToAccount(basePath),
@@ -70,7 +60,7 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
 
   app.post(
     `${ACCOUNT_PATH}/api-keys/:id/revoke`,
-    audited('deleted', 'apiKey', 'id'),
+    { schema: { hide: true, params: Id } },
     async (request, reply) => {
       const principal = await senderOf(context, request);
       const key = await revokeApiKey(db, principal, idOf(request));
@@ -78,21 +68,9 @@ export const accountHomeRoutes: Routes = async (app, { context }) => {
         const message = alert('This key does not exist any more, or you may not revoke it.');
         return sendAccount(context, request, reply, principal, { status: 404, message });
       }
-      await noteKey(request, principal, 'deleted', key);
       return reply.redirect(`${basePath}${ACCOUNT_PATH}?notice=revoked`, 303);
     },
   );
-
-  /** Writes the same audit entry as the routes for programs. */
-  function noteKey(
-    request: FastifyRequest,
-    { userId }: SessionPrincipal,
-    action: 'created' | 'deleted',
-    { id, organizationId }: { readonly id: string; readonly organizationId: string },
-  ): Promise<void> {
-    const target = { type: 'apiKey', id };
-    return noteAccountEvent(context, request, { action, userId, organizationId, target, changes: {} });
-  }
 };
 
 /**
@@ -108,7 +86,7 @@ async function visitorOf(
   const token = sessionCookie(request.cookies);
   const principal = token === null ? null : await authenticateSession(db, token, clock);
   if (principal === null) return null;
-  // The audit log names the caller of a refused change.
+  // The audit log names the caller.
   request.principal = principal;
   const outcome = await limits.consume('api.v1', `user:${principal.userId}`);
   if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);

@@ -9,7 +9,6 @@ import type { Context } from '#api/context.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { noteAccountEvent } from './account-event.ts';
 import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import {
   deleteTokens,
@@ -30,7 +29,6 @@ import {
  */
 export async function signUp(
   context: Context,
-  request: FastifyRequest,
   account: { readonly name: string; readonly email: string; readonly password: string },
 ): Promise<void> {
   const { db, passwords, clock, random } = context;
@@ -38,24 +36,19 @@ export async function signUp(
   // The password is hashed for new and for known addresses, so that the time reveals nothing.
   const passwordHash = await passwords.hash(password);
   // If two people sign up with one address at once, the second finds the account of the first.
-  const userId = await againWhenTaken(['users.email'], () =>
+  await againWhenTaken(['users.email'], () =>
     db.transaction().execute(async (trx) => {
       const known = await findUserToChange(trx, email);
       if (known === null) {
         const id = await insertUser(trx, { name, email, passwordHash }, toTimestamp(clock()), random);
         await sendVerification(context, trx, { id, email });
-        return id;
-      }
-      if (known.emailVerified === null) {
+      } else if (known.emailVerified === null) {
         await sendVerification(context, trx, known);
       } else {
         await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
       }
-      return null;
     }),
   );
-  if (userId === null) return;
-  await noteAccountEvent(context, request, { action: 'created', userId, changes: { by: 'signup' } });
 }
 
 /** Sends another verification mail after the reply, if the account still needs one. */
@@ -98,12 +91,10 @@ export async function resetPassword(
   const link = await findToken(db, 'resetPassword', token, clock());
   // Invented links cost no hash.
   const isChanged = link !== null && (await useResetLink(context, token, password));
-  await noteAccountEvent(context, request, {
-    action: 'updated',
-    userId: link?.user.id ?? null,
-    changes: { fields: ['password'], by: 'link' },
-    failureReason: isChanged ? null : 'invalid_token',
-  });
+  if (isChanged) {
+    const actor = { type: 'user', id: link.user.id } as const;
+    await context.audit.record(request, { action: 'passwordChanged', actor });
+  }
   return isChanged;
 }
 

@@ -17,7 +17,6 @@ import { form, hidden, links } from '#api/http/page-form.ts';
 import { createGuesses } from '#api/limits/guesses.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { noteAccountEvent } from './account-event.ts';
 import { acceptForms, fieldOf } from './form.ts';
 import { changeEmailMail, emailChangedMail, mailAccount } from './mails.ts';
 import {
@@ -92,13 +91,9 @@ export const emailChangePages: Routes = async (app, { context }) => {
     const token = fieldOf(request.body, 'token');
     const link = await findToken(db, 'changeEmail', token, clock());
     const isChanged = link !== null && (await changeEmail(context, token));
-    await noteAccountEvent(context, request, {
-      action: 'updated',
-      userId: link?.user.id ?? null,
-      changes: { fields: ['email'], by: 'link' },
-      failureReason: isChanged ? null : 'invalid_token',
-    });
     if (!isChanged) return sendEnded(reply);
+    const actor = { type: 'user', id: link.user.id } as const;
+    await context.audit.record(request, { action: 'emailChanged', actor });
     return sendPage(reply, 200, 'Your e-mail address is changed', [
       '<p>You were logged out everywhere.</p>',
       links([[`${app.basePath}/auth/login`, 'Log in with the new address']]),

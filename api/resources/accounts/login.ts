@@ -11,11 +11,9 @@ import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import type { Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
-import { countedAddress } from '#api/http/client-address.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { noteAccountEvent } from './account-event.ts';
 import {
   type AccountLink,
   deleteOtherTokens,
@@ -137,23 +135,12 @@ export async function finishLogin(
 ): Promise<Admission> {
   const admission = checked.kind === 'refused' ? checked : await admit(context, checked.user, provider);
   if (admission.kind === 'refused') {
-    const { text, reason, userId } = admission;
-    if (reason !== null) {
-      const ipAddress = countedAddress(request, context.config.trustedProxies);
-      await context.audit.authFailed({ provider, reason, userId, email, ipAddress, requestId: request.id });
-    } else if (text === texts.unverified) {
-      const changes = { provider, pending: 'email_verification' };
-      await noteAccountEvent(context, request, { action: 'passwordVerified', userId, changes });
-    }
+    const { reason, userId } = admission;
+    if (reason !== null) await context.audit.authFailed(request, { provider, reason, userId, email });
     return admission;
   }
-  const { id: userId } = admission.user;
-  if (provider === 'token') {
-    await noteAccountEvent(context, request, { action: 'emailVerified', userId, changes: { provider } });
-  }
-  const authMethod = provider === 'credentials' ? 'password' : 'email_verification';
-  const changes = { provider, authMethod };
-  await noteAccountEvent(context, request, { action: 'authenticationSucceeded', userId, changes });
+  const actor = { type: 'user', id: admission.user.id } as const;
+  await context.audit.record(request, { action: 'authenticationSucceeded', actor, changes: { provider } });
   return admission;
 }
 
@@ -187,14 +174,8 @@ export async function loggedIn(
 }
 
 export async function signOut(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { db, clock, config } = context;
-  for (const token of sessionCookies(request.cookies)) {
-    const session = await findSession(db, token, clock);
-    await endSession(db, token);
-    if (session === null) continue;
-    const { userId } = session;
-    await noteAccountEvent(context, request, { action: 'userSignedOut', userId, changes: {} });
-  }
+  const { db, config } = context;
+  for (const token of sessionCookies(request.cookies)) await endSession(db, token);
   deleteSessionCookies(reply, config.publicUrl);
 }
 

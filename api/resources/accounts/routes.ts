@@ -36,7 +36,7 @@ export const accountRoutes: Routes = async (app, { context }) => {
       const name = plainName(request.body.name);
       const email = emailIn(request.body.email);
       const password = checkedPassword(request.body.password);
-      await signUp(context, request, { name, email, password });
+      await signUp(context, { name, email, password });
       return done(request, reply, 'Check your mailbox: open the link in the mail to confirm your address');
     },
   );

@@ -8,12 +8,10 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { actorOf, organizationOf, TARGET_LENGTH_MAX } from '#api/audit/audit.ts';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
-import { countedAddress } from '#api/http/client-address.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { findGrant } from '#api/storage/files.ts';
@@ -42,12 +40,6 @@ const fileReplies = {
   206: media(bytes, binary, 'The requested range.'),
   304: withoutBody('Not changed since the reply whose `etag` came as `if-none-match`.'),
   416: withoutBody('The file ends before the requested range.'),
-};
-const failures: Readonly<Record<number, string>> = {
-  400: 'bad_request',
-  403: 'forbidden',
-  404: 'not_found',
-  429: 'too_many_requests',
 };
 /** Cache headers of files whose content cannot change any more. */
 const cacheControl: Readonly<Record<Access, string>> = {
@@ -91,8 +83,6 @@ export const fileRoutes: Routes = async (app, { context }) => {
     {
       schema: { summary: 'Delete a file', response: { 200: Type.Object({ data: Type.String() }) } },
       config: { credentials: 'any', limit: 'storage.delete' },
-      // Refusals by the hooks before the handler count as attempts too.
-      onSend: async (request, reply) => recordDeletion(request, reply.statusCode),
     },
     async (request) => {
       const { access, name } = checked(request.params);
@@ -106,26 +96,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
     },
   );
 
-  async function recordDeletion(request: FastifyRequest, status: number): Promise<void> {
-    if (!context.audit.isEnabled) return;
-    // The hooks of the app are typed for any route, this one for ours.
-    const { workspaceId, accessType, '*': name } = request.params as FileParams;
-    const { principal, id: requestId } = request;
-    const ipAddress = countedAddress(request, context.config.trustedProxies);
-    await context.audit.record({
-      action: 'deleted',
-      actor: actorOf(principal),
-      target: { type: 'file', id: `${accessType}/${name}` },
-      organizationId: await organizationOf(db, principal, workspaceId),
-      failureReason: failureReason(status, principal),
-      changes: { workspaceId: workspaceId.slice(0, TARGET_LENGTH_MAX) },
-      ipAddress,
-      requestId,
-      countedBy: ['audit.fileDeleted', `audit:file:${ipAddress}`],
-    });
-  }
-
-  /** @returns the workspace's own id @throws ApiError not_found, unauthorized */
+  /** @returns the id of the workspace @throws ApiError not_found, unauthorized */
   async function reachable(scopeId: string, isAllowed: (workspaceId: string) => boolean): Promise<string> {
     const workspace = existing(await findWorkspace(db, scopeId), 'Workspace', scopeId);
     if (!isAllowed(workspace.id)) throw unauthorized();
@@ -181,13 +152,6 @@ function checked({ accessType, '*': name }: FileParams): { readonly access: Acce
 /** Whether the caller may delete files. A session needs the right to write, a key the right to manage. */
 function mayDelete(principal: Principal, workspaceId: string): boolean {
   return may(principal, workspaceId, principal.kind === 'session' ? 'write' : 'manage');
-}
-
-/** Returns the code in the reply. */
-function failureReason(status: number, principal: Principal | null): string | null {
-  if (status < 400) return null;
-  if (status === 401) return principal === null ? 'not_authenticated' : 'unauthorized';
-  return failures[status] ?? 'internal_server_error';
 }
 
 /** Formats the file name by RFC 6266: in ASCII for old readers, and unchanged for all others. */

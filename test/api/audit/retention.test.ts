@@ -1,7 +1,6 @@
 /** Old entries of the audit log are deleted in slices. A setting says after how many days. */
 import t from 'tap';
 import { forgetAuditEvents, oldAuditEvents } from '#api/audit/audit.ts';
-import { readConfig } from '#api/config.ts';
 import { SLICE_ROWS } from '#api/db/slices.ts';
 import { forgetAudit } from '#api/jobs/scheduled-jobs.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -15,15 +14,8 @@ async function addEvents({ context: { db } }: TestApi, count: number, timestamp:
     await db
       .insertInto('auditEvents')
       .values({
-        ...{
-          id: `${timestamp}-${i}`,
-          timestamp,
-          action: 'deleted',
-          actorId: 'a',
-          actorType: 'user' as const,
-        },
-        ...{ targetId: 't', targetType: 'file', status: 'failure' as const, organizationId: null },
-        ...{ ipAddress: '192.0.2.1', eventId: 'e', changes: '{}' },
+        ...{ id: `${timestamp}-${i}`, timestamp, action: 'deleted', target: 't', status: 'failure' },
+        ...{ actorId: 'a', actorType: 'user', ipAddress: '192.0.2.1', eventId: 'e', changes: '{}' },
       })
       .execute();
   }
@@ -58,7 +50,3 @@ for (const [days, kept] of [
     t.equal(await left(api), kept);
   });
 }
-
-t.test('keeps entries for ninety days by default', async (t) => {
-  t.equal(readConfig({}, '/').config.auditRetentionDays, 90);
-});
