@@ -26,7 +26,11 @@ const ROOMS = [
   'api/auth/**/*.ts',
 ];
 /** These ask a whole gateway, and notice most. */
-const BROAD = ['test/policies/policies.test.ts', 'test/conversations/conversations.test.ts'];
+const BROAD = [
+  'test/policies/policies.test.ts',
+  'test/conversations/conversations.test.ts',
+  'test/gateway/exchanges/exchanges.test.ts',
+];
 /** Of the test files that import the changed file, so many of the nearest run. */
 const FILES_MAX = 20;
 const LIMIT_MS = 180_000;

@@ -93,7 +93,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'Fields that applications trust reach them only from the gateway or from a trusted proxy.',
-    ['gateway/http/header-filter', 'gateway/proxy/headers'],
+    ['gateway/exchanges/exchanges', 'gateway/http/header-filter'],
     'names that are not on the list; GATEWAY_PASS_HEADERS lets names through',
   ),
   row(

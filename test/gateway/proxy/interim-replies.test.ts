@@ -49,33 +49,6 @@ for (const [way, env] of [
       client.socket.destroy();
     });
 
-    t.test('without hop-by-hop fields, a length, and the fields of the gateway', async (t) => {
-      const { port } = await start(t, env, (socket) =>
-        socket.write(
-          'HTTP/1.1 103 Early Hints\r\nConnection: X-Mine, close\r\nX-Mine: 1\r\nKeep-Alive: timeout=1\r\n' +
-            'Upgrade: h2c\r\nTransfer-Encoding: chunked\r\nContent-Length: 7\r\nx-gateway-ratelimited: true\r\n' +
-            `x-gateway-decision: 1\r\nRateLimit: "a";r=1\r\nLink: </a>\r\n\r\n${FINAL}`,
-        ),
-      );
-      const text = await sendRaw(port, get('/', 'Connection: close')).ended();
-      t.equal(before(text), 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
-      t.match(text, /\r\nRateLimit: "all";r=999;t=\d+\r\n/i, 'the final reply has those of the gateway');
-    });
-
-    t.test('100 is passed over, because the gateway itself asks for bodies', async (t) => {
-      const { port } = await start(t, env, (socket) =>
-        socket.write(`HTTP/1.1 100 Continue\r\nX: y\r\n\r\n${FINAL}`),
-      );
-      t.equal(before(await sendRaw(port, get('/', 'Connection: close')).ended()), '');
-    });
-
-    t.test('not to HTTP/1.0', async (t) => {
-      const { port } = await start(t, env, (socket) => socket.write(HINTS + FINAL, 'latin1'));
-      const text = await sendRaw(port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n').ended();
-      t.equal(before(text), '');
-      t.match(text, /final$/);
-    });
-
     t.test('HEAD, and bodies that are still on their way', async (t) => {
       const { port } = await start(t, env, (socket, text) => {
         if (text.startsWith('POST')) socket.write(HINTS, 'latin1');
@@ -86,18 +59,6 @@ for (const [way, env] of [
       const upload = sendRaw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n\r\n\r\n');
       t.equal(await upload.until(/\r\n\r\n$/), HINTS);
       upload.socket.destroy();
-    });
-
-    t.test('in front of a protocol switch', async (t) => {
-      const { port } = await start(t, env, (socket) =>
-        socket.write(
-          `${HINTS}HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhi`,
-          'latin1',
-        ),
-      );
-      const client = sendRaw(port, get('/', 'Connection: upgrade', 'Upgrade: websocket'));
-      t.equal(before(await client.until(/hi$/), 101), HINTS);
-      client.socket.destroy();
     });
 
     t.test('they do not extend the time that the application has', async (t) => {

@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { type Owner, policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { type Owner, policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { KINDS, type Kind, startApplication } from '#test/support/kinds.ts';
 import { type RawConnection, sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
 import { send, startRawUpstream } from './exchange.ts';
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
-const SECOND = 'GET /second HTTP/1.1\r\nHost: app.test\r\n\r\n';
-
-/** Both ways in: without and with the gateway's own parser. */
-const PARSERS = ['0', '1'] as const;
-const parserOf = (parser: string): Record<string, string> => ({ GATEWAY_OWN_PARSER: parser });
 
 function handshake(path = '/ws', more = ''): string {
   return (
@@ -82,37 +77,6 @@ for (const kind of KINDS)
     const allowed = sample('floodgate_policy_decisions_total', { policy: 'ws', decision: 'allowed' });
     t.equal(allowed, 1, 'counted once, as GET');
     client.socket.destroy();
-  });
-
-// The WebSocket client of older releases of Java sends this field. It says that there is no body (RFC 9110 8.6).
-for (const parser of PARSERS)
-  for (const length of ['0', '00'])
-    t.test(`own parser ${parser}: 101: Content-Length: ${length} in a handshake is no body`, async (t) => {
-      const echo = await startEcho(t, 'http');
-      const { port } = await startTestGateway(t, { upstream: echo, env: parserOf(parser) });
-      const client = sendRaw(port, SECOND);
-      await client.until(/ 200 [\s\S]*plain$/);
-      client.socket.write(handshake('/ws', `Content-Length: ${length}\r\n`) + frame('early'), 'latin1');
-      await client.until(new RegExp(`hello;${literally(frame('early'))}$`));
-      t.equal(echo.requests, 1);
-      client.socket.destroy();
-    });
-
-for (const parser of PARSERS)
-  t.test(`own parser ${parser}: a handshake with a body is an ordinary request`, async (t) => {
-    const { port } = await startTestGateway(t, { env: parserOf(parser) });
-    const bodies = {
-      'Content-Length: 4': 'body',
-      'Transfer-Encoding: chunked': '4\r\nbody\r\n0\r\n\r\n',
-    };
-    for (const [field, body] of Object.entries(bodies)) {
-      const client = sendRaw(port, handshake('/ws', `${field}\r\n`) + body);
-      const text = await client.until(/"body":"body"\}$/);
-      t.notMatch(text, /upgrade/i, field);
-      client.socket.write(SECOND);
-      await client.until(/"url":"\/second"/);
-      client.socket.destroy();
-    }
   });
 
 function literally(text: string): string {
@@ -206,50 +170,6 @@ for (const kind of KINDS)
       t.equal((await fetch(`${origin}/api/%00`)).status, 400, 'the gateway still answers');
     }
   });
-
-t.test(
-  'an upgrade to anything but WebSocket is a plain request, because h2c would bypass the limits',
-  async (t) => {
-    const upstream = await startUpstream(t);
-    let upgrades = 0;
-    upstream.server.on('upgrade', (_req, socket) => {
-      upgrades++;
-      socket.end();
-    });
-    const { port } = await startTestGateway(t, { upstream });
-    for (const protocol of ['h2c', 'websocket, h2c', 'h2c, websocket', 'HTTP/2.0', 'TLS/1.0']) {
-      const client = sendRaw(
-        port,
-        `GET /plain HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n`,
-      );
-      const text = await client.until(/\}$/);
-      t.match(text, /^HTTP\/1\.1 200 OK\r\n/, protocol);
-      t.notMatch(text, /upgrade|http2-settings/i);
-      client.socket.destroy();
-    }
-    const old = sendRaw(port, handshake('/plain').replace('HTTP/1.1', 'HTTP/1.0'));
-    t.match(await old.ended(), /^HTTP\/1\.1 200 OK\r\n/, 'HTTP/1.0 cannot upgrade');
-    t.equal(upgrades, 0);
-  },
-);
-
-t.test('an upgrade behind an unanswered request of the same connection is a plain request', async (t) => {
-  const { port } = await startTestGateway(t);
-  const client = sendRaw(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/second')}`);
-  await client.until(/\/first[\s\S]*\/second/);
-  client.socket.destroy();
-});
-
-t.test('nothing is answered behind a refused upgrade', async (t) => {
-  const policies = policyFile('name: ws, route: GET /limited, identifier: ip, limit: 1, window: 366d');
-  const { port } = await startTestGateway(t, { policies });
-  await sendRaw(port, handshake('/limited')).ended();
-  for (const text of [handshake('/%00'), handshake('/limited'), handshake('/ws', 'Content-Length: 0\r\n')]) {
-    const answer = await sendRaw(port, text + SECOND).ended();
-    t.equal(answer.match(/HTTP\/1\.1/g)?.length, 1);
-    t.match(answer, /Connection: close/i);
-  }
-});
 
 const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
 
