@@ -5,7 +5,7 @@ import { countRows } from '#api/db/count.ts';
 import type { Tables, Timestamp } from '#api/db/schema.ts';
 import { invalidFields } from '#api/errors.ts';
 import { OneOf } from '#api/values/schemas.ts';
-import { collect, pageTooLarge, readPortions, type SizedRow, SKIP_MAX } from './pagination.ts';
+import { collect, LARGE_ROWS_AT_ONCE, pageTooLarge, readPortions, SKIP_MAX } from './pagination.ts';
 import { timestampIn } from './validation.ts';
 
 const timeFields = ['createdAt', 'updatedAt'] as const;
@@ -56,9 +56,6 @@ export function pageFrom(query: Static<typeof ListQuery>): V2Page {
   };
 }
 
-/** Adds the sizes of the large columns to ids, and keeps their order. */
-export type Sized = (ids: readonly string[]) => Promise<readonly SizedRow[]>;
-
 interface FoundPage<Row> {
   readonly data: Row[];
   readonly meta: Static<typeof ListMeta>;
@@ -77,14 +74,12 @@ export interface Listed<Table extends keyof Tables> {
  * from an index only.
  *
  * @param read finds rows by their ids, in any order; deleted ones are left out
- * @param sized for rows that may be large
  * @throws ApiError bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
   { matching, countKept }: Listed<Table>,
   page: V2Page,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
-  sized: Sized = async (ids) => ids.map((id) => ({ id, bytes: 0 })),
 ): Promise<FoundPage<Row>> {
   const inRange = withinDates(matching, page);
   const found = await inRange
@@ -99,7 +94,7 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
   const isEnd = found.length < page.limit && (found.length > 0 || page.skip === 0);
   const count = countKept === undefined || inRange !== matching ? () => countRows(inRange) : countKept;
   const total = isEnd ? page.skip + found.length : await count();
-  const portions = readPortions(await sized(found.map(({ id }) => id)), read);
+  const portions = readPortions(found, LARGE_ROWS_AT_ONCE, read);
   const { rows: data, isTooLarge } = await collect(portions, page.limit);
   if (isTooLarge) throw pageTooLarge(data.length);
   return { data, meta: { total, limit: page.limit, offset: page.skip } };

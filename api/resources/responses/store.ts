@@ -1,7 +1,6 @@
 /** Queries for responses. They write only to `responses`, and also read contacts. */
-import { sql } from 'kysely';
 import type { Database, Decoded, ResponseTable, Timestamp } from '#api/db/schema.ts';
-import type { ListPage, SizedRow } from '#api/http/pagination.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { type Attributes, attributesOf, type Contact, contacts } from '#api/resources/contacts/store.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import { isId } from '#api/values/ids.ts';
@@ -33,19 +32,15 @@ export async function findResponse(db: Database, id: string): Promise<Response |
   return isId(id) ? responses.find(db, id) : null;
 }
 
-/** The size of the columns that respondents can make large. Neither database reads their texts for it. */
-const responseBytes = sql<number>`octet_length("data") + octet_length("variables") + octet_length("ttc")
-  + octet_length("meta") + coalesce(octet_length("contactAttributes"), 0)`;
-
 /** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
 export async function listResponses(
   db: Database,
   owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
   page: ListPage,
-): Promise<readonly SizedRow[]> {
+): Promise<readonly { readonly id: string }[]> {
   return db
     .selectFrom('responses')
-    .select(['id', responseBytes.as('bytes')])
+    .select('id')
     .where(owner.column, '=', owner.id)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
@@ -63,23 +58,19 @@ export async function listResponsesOfWorkspaces(
   db: Database,
   workspaceIds: readonly string[],
   page: ListPage,
-): Promise<readonly SizedRow[]> {
+): Promise<readonly { readonly id: string }[]> {
   const [first, ...others] = workspaceIds;
   if (first === undefined) return [];
   if (others.length === 0) return listResponses(db, { column: 'workspaceId', id: first }, page);
   const ofWorkspace = (id: string) =>
     db.selectFrom('responses').select(['id', 'createdAt']).where('workspaceId', '=', id);
   const merged = others.reduce((all, id) => all.unionAll(ofWorkspace(id)), ofWorkspace(first));
-  const found = await merged
+  return merged
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
     .offset(page.skip)
     .execute();
-  return sizedResponses(
-    db,
-    found.map(({ id }) => id),
-  );
 }
 
 /**
@@ -107,18 +98,6 @@ export async function matchingResponses(
   if (surveyId !== undefined) matching = matching.where('surveyId', '=', isReadable ? surveyId : '');
   if (contactId !== undefined) matching = matching.where('contactId', '=', isReadable ? contactId : '');
   return matching;
-}
-
-/** Adds the sizes of responses to their ids, in this order. Ids without a response are left out. */
-export async function sizedResponses(db: Database, ids: readonly string[]): Promise<readonly SizedRow[]> {
-  if (ids.length === 0) return [];
-  const rows = await db
-    .selectFrom('responses')
-    .select(['id', responseBytes.as('bytes')])
-    .where('id', 'in', ids)
-    .execute();
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
 /** Adds the related rows. A fixed number of queries for any number of responses. */

@@ -14,7 +14,7 @@ import { fileError } from './file-answers.ts';
 import { createManagedResponse, deleteManagedResponse, withoutNull } from './management-write.ts';
 import { NewV2Response, V2ResponseChange, V2ResponseReply } from './schema.ts';
 import { checkSentResponse } from './size.ts';
-import { matchingResponses, type Response, responses, sizedResponses } from './store.ts';
+import { matchingResponses, type Response, responses } from './store.ts';
 import { throwFirst } from './submission-checks.ts';
 import { changeResponse } from './write.ts';
 
@@ -33,7 +33,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
 
   resource.list(
     { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) },
-    { findAll: responses.findAll, sized: (ids) => sizedResponses(db, ids) },
+    responses,
     async (query, request) => {
       const workspaceIds = readableWorkspaces(request);
       const isOfContact = query.contactId !== undefined;

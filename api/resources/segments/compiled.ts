@@ -3,7 +3,6 @@
 import type { StateCache } from '#api/cache/state-cache.ts';
 import type { Kept, WorkspaceCache } from '#api/cache/workspace-cache.ts';
 import type { Database } from '#api/db/schema.ts';
-import { Work } from '#api/http/turn.ts';
 import { type CompiledSegments, compileSegments } from './evaluate.ts';
 import { eachSegment, type StoredFilters } from './store.ts';
 
@@ -21,13 +20,11 @@ export function createSegmentCache(states: StateCache): SegmentCache {
 }
 
 export async function readCompiledSegments(db: Database, workspaceId: string): Promise<KeptSegments> {
-  const work = await Work.begin();
   const segments: StoredFilters[] = [];
   let bytes = 0;
   for await (const segment of eachSegment(db, workspaceId)) {
     segments.push(segment);
     bytes += segment.bytes;
-    await work.done(segment.bytes);
   }
   return { compiled: compileSegments(segments), bytes, validUntil: Number.POSITIVE_INFINITY };
 }

@@ -21,7 +21,7 @@ import { findSurvey, listSurveys, type Survey } from './store.ts';
 import { changeSurvey, createSurvey } from './write.ts';
 
 /** The maximum size of a page, and the number of surveys that are read at once. */
-const PAGE = { limitMax: 500, chunkMax: 10, skipName: 'offset' };
+const PAGE = { limitMax: 500, atOnce: 10, skipName: 'offset' };
 const SINGLE_USE_LINKS_DEFAULT = 10;
 const SINGLE_USE_LINKS_MAX = 5_000;
 

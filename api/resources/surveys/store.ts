@@ -1,7 +1,7 @@
 /** Surveys. Their documents name their languages and triggers. */
 import { sql } from 'kysely';
 import type { Database, SurveyTable, Timestamp } from '#api/db/schema.ts';
-import type { ListPage, SizedRow } from '#api/http/pagination.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { type ActionClass, actionClasses } from '#api/resources/action-classes/store.ts';
 import { type Segment, segments } from '#api/resources/segments/store.ts';
 import { claimFilesIn } from '#api/storage/claims.ts';
@@ -76,7 +76,10 @@ export async function findSurveys(db: Database, ids: readonly string[]): Promise
 }
 
 /** Lists the surveys that SDKs see: app and website surveys in progress, newest first. */
-export function listLiveSurveys(db: Database, workspaceId: string): Promise<readonly SizedRow[]> {
+export function listLiveSurveys(
+  db: Database,
+  workspaceId: string,
+): Promise<readonly { readonly id: string }[]> {
   return forSdks(db, workspaceId).where('status', '=', 'inProgress').execute();
 }
 

@@ -11,14 +11,7 @@ import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import {
-  type Listed,
-  ListMeta,
-  listQuery,
-  pageFrom,
-  readV2Page,
-  type Sized,
-} from '#api/http/v2-pagination.ts';
+import { type Listed, ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
@@ -66,14 +59,14 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
   return {
     ...routes,
 
-    /** @param chunkMax see `readPage`; for rows that may be large */
-    list(limitMax = LIST_MAX, chunkMax?: number): void {
+    /** @param atOnce see `readPage`; for rows that may be large */
+    list(limitMax = LIST_MAX, atOnce?: number): void {
       app.get<{ Querystring: ListQuery }>(
         url,
         { schema: { querystring: ListQuery, response: { 200: Type.Object({ data: Type.Array(shape) }) } } },
         async (request, reply) => {
           const workspaceIds = readableWorkspaces(request);
-          const options = { limitMax, ...(chunkMax === undefined ? {} : { chunkMax }) };
+          const options = { limitMax, ...(atOnce === undefined ? {} : { atOnce }) };
           const found = await readPage({ request, reply }, request.query, options, (page) =>
             rows.list(db, workspaceIds, page),
           );
@@ -114,7 +107,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
     /** @param select returns the query for the rows that match the own parameters of the list */
     list<Query extends TProperties, Table extends keyof Tables>(
       query: Query,
-      { findAll, sized }: Pick<WorkspaceTable<R>, 'findAll'> & { readonly sized?: Sized },
+      { findAll }: Pick<WorkspaceTable<R>, 'findAll'>,
       select: (
         query: Static<ReturnType<typeof Type.Object<Query>>>,
         request: FastifyRequest,
@@ -126,7 +119,7 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
         // The schema has already checked the type of the query.
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
         const listed = await select(request.query as Parameters<typeof select>[0], request);
-        const { data, meta } = await readV2Page(listed, page, (ids) => findAll(db, ids), sized);
+        const { data, meta } = await readV2Page(listed, page, (ids) => findAll(db, ids));
         return { data: await toReplies(data.map(shown)), meta };
       });
     },

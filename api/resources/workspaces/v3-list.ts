@@ -4,21 +4,21 @@
  * Callers need the right to read the workspace.
  */
 import type { FastifyInstance } from 'fastify';
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Tables, Timestamp } from '#api/db/schema.ts';
-import { isAfter, pageOf, readCursor } from '#api/http/cursor-pagination.ts';
 import { Id, TextOrNull } from '#api/values/schemas.ts';
 import { v3Workspace, type WithDatabase } from './scope.ts';
 
 const LIMIT_DEFAULT = 50;
-const SORTED_BY = 'createdAt';
+/** The time and the id of the last row of a page. */
+const CURSOR_PATTERN = '^\\d{4}-\\d\\d-\\d\\dT[\\d:.]{12}Z_[0-9a-z]{1,64}$';
 
 const Query = Type.Object(
   {
     workspaceId: Id,
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Type.String()),
+    cursor: Type.Optional(Type.String({ pattern: CURSOR_PATTERN, text: 'is not the nextCursor of a page' })),
   },
   { additionalProperties: false },
 );
@@ -47,17 +47,19 @@ export function v3List<Table extends keyof Tables, Item extends TSchema>(
       },
     },
     async (request) => {
-      const { limit = LIMIT_DEFAULT, workspaceId } = request.query;
-      const cursor = readCursor(request.query.cursor, SORTED_BY);
+      const { cursor, limit = LIMIT_DEFAULT, workspaceId } = request.query;
       const { id } = await v3Workspace(context, request, workspaceId, 'read');
-      const matching = cursor === null ? rowsOf(id) : rowsOf(id).where(isAfter(cursor, 'asc'));
-      const found = await matching
-        .orderBy(sql.ref(SORTED_BY))
+      const [time, lastId] = cursor?.split('_') ?? [];
+      const isAfter = sql<SqlBool>`("createdAt", "id") > (${time}, ${lastId})`;
+      const found = await (cursor === undefined ? rowsOf(id) : rowsOf(id).where(isAfter))
+        .orderBy(sql.ref('createdAt'))
         .orderBy(sql.ref('id'))
         .limit(limit + 1)
         .execute();
-      const { rows, nextCursor } = pageOf(found, limit, SORTED_BY, ({ createdAt }) => createdAt);
-      return { data: rows, meta: { limit, nextCursor } };
+      const data = found.slice(0, limit);
+      const last = found.length > limit ? data.at(-1) : undefined;
+      const nextCursor = last === undefined ? null : `${last.createdAt}_${last.id}`;
+      return { data, meta: { limit, nextCursor } };
     },
   );
 }

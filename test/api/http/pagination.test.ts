@@ -1,7 +1,5 @@
 /** The links of a list lead to its end. */
 import t from 'tap';
-import { readPage } from '#api/http/pagination.ts';
-import { listResponses } from '#api/resources/responses/store.ts';
 import { LIST_PAGE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { addActionClass, addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
 import { responseRow } from '#test/support/response-row.ts';
@@ -133,50 +131,6 @@ t.test('what a reply repeats counts for the size of a page', async (t) => {
     const { text } = await api.manage('GET', url);
     t.ok(text.length <= LIST_PAGE_BYTES_MAX * 1.01, `${url}: ${text.length}`);
     t.ok((await walk(api, url)).flat().length >= 9, 'the next pages have the rest');
-  }
-});
-
-t.test('every large part of a response counts for what is read at once', async (t) => {
-  const api = await startApi(t);
-  const { db } = api.context;
-  const { id: surveyId } = await addSurvey(api);
-  const large = JSON.stringify({ x: 'x'.repeat(100_000) });
-  for (const part of ['data', 'variables', 'ttc', 'meta', 'contactAttributes'] as const) {
-    await db
-      .insertInto('responses')
-      .values({ ...responseRow(part.toLowerCase(), surveyId), [part]: large })
-      .execute();
-  }
-  const owner = { column: 'surveyId', id: surveyId } as const;
-  for (const { bytes, id } of await listResponses(db, owner, { limit: 10, skip: 0 })) {
-    t.ok(bytes > 100_000, id);
-  }
-});
-
-t.test('reads large rows in small portions', async (t) => {
-  const sizes: number[] = [];
-  const exchange = { request: { url: '/list' }, reply: { header: () => undefined } } as never;
-  const page = await readPage(exchange, {}, { limitMax: 30, chunkMax: 10 }, async ({ limit, skip }) => {
-    sizes.push(limit);
-    return Array.from({ length: limit }, (_, i) => ({ id: String(skip + i) }));
-  });
-  t.equal(page.length, 30);
-  t.strictSame(sizes, [10, 10, 10, 1]);
-});
-
-t.test('large pages share a budget: one megabyte at a time for all requests', async (t) => {
-  for (const url of ['/api/v1/management/responses', '/api/v2/management/responses?limit=16']) {
-    let turns = 0;
-    const timer = setInterval(() => {
-      turns += 1;
-    }, 0);
-    const pages = await Promise.all([api.manage('GET', url), api.manage('GET', url)]);
-    clearInterval(timer);
-    for (const { status, text } of pages) {
-      t.equal(status, 200, url);
-      t.ok(text.length > 7_000_000, `${text.length}`);
-    }
-    t.ok(turns >= 8, `${turns} of 14`);
   }
 });
 
