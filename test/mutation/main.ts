@@ -123,7 +123,10 @@ function isGreen(test: string, copy: string): Promise<boolean> {
 /** Whether a test file is green. One that hangs is not. What it has started ends with it. */
 function passes(test: string, cwd: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const child = spawn(process.execPath, [test], { cwd, stdio: 'ignore', detached: true });
+  const child = spawn(process.execPath, [test], {
+    ...{ cwd, stdio: 'ignore', detached: true },
+    env: { ...process.env, TAP_TIMEOUT: '0' },
+  });
   const end = (): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
