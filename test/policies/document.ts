@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments, stringify } from 'yaml';
 import { Digester } from '#gateway/identity/digest.ts';
-import type { SimpleIdentifier } from '#gateway/identity/identifier.ts';
+import { EVERYONE, type SimpleIdentifier } from '#gateway/identity/identifier.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import type { PolicySet, PolicyTest } from '#gateway/policy/policy-set.ts';
 import { keySetText, newSigner, sign } from '#test/support/tokens.ts';
@@ -78,6 +78,8 @@ export interface Document {
   readonly env: Texts;
   readonly steps: readonly Step[];
   readonly gateways: number;
+  /** Addresses that were here yesterday, in histories that began a week ago; null for none. */
+  readonly visitors: readonly string[] | null;
   /** Names of the gates that it goes to; null for all that can take it. */
   readonly gates: readonly string[] | null;
 }
@@ -95,7 +97,8 @@ const IDENTIFIERS = {
 export async function documentsOf(file: string): Promise<readonly Document[]> {
   const text = await filledIn(readFileSync(file, 'utf8'));
   return parseAllDocuments(text).map((document) => {
-    const { title, steps, each, gateways = 2, gates = null, env = {}, files = {}, ...keys } = document.toJS();
+    const { title, steps, each, gateways = 2, gates = null, visitors = null, ...others } = document.toJS();
+    const { env = {}, files = {}, ...keys } = others;
     const policies = { version: 1, identifiers: IDENTIFIERS, ...keys };
     const named = withKeys(files);
     const written: Written[] = steps.map((step: object) => ({ ...each, ...step }));
@@ -108,7 +111,7 @@ export async function documentsOf(file: string): Promise<readonly Document[]> {
       loadPolicies(stringify({ ...policies, ...more }), file, (name) => named[name] ?? missing(name));
     const { tests: parsed } = load({ tests });
     return {
-      ...{ title, env, files: named, gateways, gates },
+      ...{ title, env, files: named, gateways, visitors, gates },
       text: stringify(policies),
       set: load({}),
       steps: parsed.map((test, i): Step => {
@@ -174,6 +177,7 @@ export function digestOf(name: string, value: string): string {
 }
 
 function identifierOf(name: string): SimpleIdentifier {
+  if (name === 'everyone') return EVERYONE;
   if (name === 'ip') return { name, kind: 'address', ipv6Prefix: 64 };
   if (name.startsWith('body.')) return { name: '', kind: 'body', field: name.slice(5), isRequired: false };
   return { name, kind: 'credential', sources: [] };

@@ -9,6 +9,7 @@
  * - `each`: keys that all steps have
  * - `gateways: 1`: for what replies prove, such as credentials, because a gateway tells it to the others a moment later
  * - `files`: the texts of files that the policy file names, and `env`: settings of the gateways
+ * - `visitors`: addresses that were here on the day before, for `newcomers` on Redis
  * - `gates`: the names of the only gates that it goes to
  *
  * A step has, beside the keys of a test:
@@ -33,6 +34,10 @@
 import { globSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
+import { identityOf } from '#gateway/identity/digest.ts';
+import { historyKey } from '#gateway/limiter/history.ts';
+import { historySinceKey } from '#gateway/limiter/replicas.ts';
+import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { textOf } from '#gateway/refusals/explain.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -41,7 +46,7 @@ import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
-import { type Document, documentsOf, type Step } from './document.ts';
+import { type Document, digestOf, documentsOf, type Step } from './document.ts';
 import { decide, type Engine, rehearse, type Seen, type Served, serve } from './engines.ts';
 
 const redis = await startRedis(t);
@@ -118,6 +123,7 @@ async function pass(t: Test, document: Document, { start, isTimed }: Gate): Prom
     await insideLongWindow();
     await empty();
   }
+  if (document.visitors !== null) await remember(document.visitors);
   let now = document.steps[0]?.test.at ?? 0;
   const engine = await start(t, document, () => now);
   for (const step of document.steps) {
@@ -132,6 +138,15 @@ async function pass(t: Test, document: Document, { start, isTimed }: Gate): Prom
     else await attempt();
     t.strictSame(...result, step.title);
   }
+}
+
+/** Histories began a week ago, and these addresses were here on the day before. The day does not end soon. */
+async function remember(addresses: readonly string[]): Promise<void> {
+  await insideLongWindow(DAY_MS, 120_000);
+  const yesterday = (Math.floor(Date.now() / DAY_MS) - 1) * 2 ** HISTORY_DAYS + 1;
+  await redis.client.set(historySinceKey(digestOf('everyone', '')), Date.now() - 7 * DAY_MS);
+  for (const address of addresses)
+    await redis.client.set(historyKey(identityOf(digestOf('ip', address))), String(yesterday));
 }
 
 /** A window of the wall clock must not end during the test. */
