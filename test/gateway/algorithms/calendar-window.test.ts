@@ -104,26 +104,3 @@ t.test('processes with different rules for a zone do not reset the counter', asy
     'it still applies when the processes agree again',
   );
 });
-
-t.test('an edit of the time zone keeps the counts', async (t) => {
-  const { redis, askOne } = await startScript(t);
-  const now = Date.parse('2026-06-30T12:00:00Z');
-  const clock = testClock(now);
-  const memory = memoryLimiter({ clock: clock.now });
-  const berlin = calendarPolicy('p', 'month', 'Europe/Berlin');
-  for (let i = 0; i < LIMIT; i++) {
-    t.equal((await askOne(now, part(berlin))).admitted, 1);
-    t.match(await spend(memory, chargeOf(part(berlin))), { admitted: true });
-  }
-  const others = { 'America/New_York': '2026-07-01T04:00:00Z', 'Asia/Tokyo': '2026-06-30T15:00:00Z' };
-  for (const [zone, end] of Object.entries(others)) {
-    const edited = calendarPolicy('p', 'month', zone);
-    t.equal((await askOne(now, part(edited))).admitted, 0, zone);
-    t.match(await spend(memory, chargeOf(part(edited))), { admitted: false }, zone);
-    const midnight = Date.parse(end);
-    t.equal((await askOne(midnight - 1, part(edited))).admitted, 0);
-    t.equal((await askOne(now, part(edited))).states[0]?.resetMs(0), midnight - now);
-  }
-  const [left, berlinLeft] = [await redis.client.pttl(part(berlin).key), 10 * HOUR_MS];
-  t.ok(left <= berlinLeft + 1000, 'the key expires with the window in which it was written');
-});

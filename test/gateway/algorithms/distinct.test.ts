@@ -92,21 +92,6 @@ t.test('a marker that cannot be read counts as none, and is replaced', async (t)
   }
 });
 
-t.test('a lowered limit denies new values only, and a raised one applies at once', async (t) => {
-  const clock = testClock(START);
-  const memory = memoryLimiter({ clock: clock.now });
-  const ask = async (limit: number, value: string): Promise<boolean> => {
-    const bucket = withValue(part(policy('p', limit, 10, VALUES)), value);
-    const answer = await spend(memory, chargeOf(bucket));
-    return answer.kind === 'spent' && answer.admitted;
-  };
-  for (const value of ['a', 'b', 'c']) t.ok(await ask(3, value));
-  t.strictSame(
-    [await ask(1, 'c'), await ask(1, 'd'), await ask(4, 'd'), await ask(4, 'e')],
-    [true, false, true, false],
-  );
-});
-
 t.test('memory holds a bounded number of values, in the window in which they were used', async (t) => {
   const known = new KnownCounters({ countersMax: 32, credentialsMax: 8 });
   const base = part(policy('p', 5, 10, VALUES));

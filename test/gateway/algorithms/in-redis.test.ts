@@ -6,7 +6,7 @@ import t from 'tap';
 import type { Algorithm, Policy } from '#gateway/policy/policy.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { burst, chargeOf, overridesFor, part, partWithLimit, policy, unproven } from '#test/support/spend.ts';
+import { burst, chargeOf, overridesFor, part, partWithLimit, policy } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -48,22 +48,6 @@ t.test('remembers an exhausted client with a limit of its own if nobody else can
     t.equal(limiter.knownExhausted(gold) === null, algorithm === 'token-bucket');
     t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
     t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'a raised limit applies at once');
-  }
-});
-
-t.test('denies an invented credential from memory after its first denial', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  for (const algorithm of ALGORITHMS) {
-    const p = long(`flood-${algorithm}`, 5, algorithm);
-    for (let i = 0; i < 6; i++)
-      await burst(limiter, chargeOf(...unproven(p, `${algorithm[0]}${i}`, 'flooder')), 1);
-    const denied = chargeOf(...unproven(p, `${algorithm[0]}5`, 'flooder'));
-    t.equal(limiter.knownExhausted(denied)?.length, 1);
-    const again = chargeOf(...unproven(p, `${algorithm[0]}1`, 'flooder'));
-    t.equal(limiter.knownExhausted(again), null, 'only the store knows whether another key is proven');
-    t.equal(await burst(limiter, again, 2), 0);
-    t.equal(limiter.knownExhausted(again)?.length, 1, 'the answer of the store is remembered');
   }
 });
 

@@ -156,31 +156,6 @@ t.test('long requests renew their leases, also at a store that lost them', async
   await until(async () => (await redis.client.exists(one.key)) === 0);
 });
 
-t.test('after a broken connection, a command that the store ran late holds no place', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url, { budgetMs: 60 });
-  const one = part(inFlight('unanswered', 3), 'one');
-  redis.freeze();
-  t.teardown(() => redis.thaw());
-  const answer = await spend(limiter, chargeOf(one));
-  if (answer.kind === 'spent') limiter.release(answer.spent, answer.position);
-  await until(() => !limiter.connection.ready);
-  redis.thaw();
-  await until(() => limiter.stats().available);
-  t.equal(await burst(limiter, chargeOf(one), 4), 3);
-});
-
-t.test('exhaustion is not remembered, because a place may be free a moment later', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  const one = part(inFlight('full', 1), 'one');
-  const held = await admitted(limiter, one);
-  t.equal(await burst(limiter, chargeOf(one), 1), 0);
-  t.equal(limiter.knownExhausted(chargeOf(one)), null);
-  limiter.release(held.spent, held.position);
-  t.equal(await burst(limiter, chargeOf(one), 1), 1);
-});
-
 t.test('in a Cluster: if one node denies, the others give back what they took', async (t) => {
   const cluster = await startCluster(t);
   const limiter = await startLimiter(t, cluster.url);

@@ -11,7 +11,6 @@ import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { startRelay } from '#test/support/relay.ts';
 import { identity } from '#test/support/spend.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -58,7 +57,6 @@ async function contents({ client: redis }: RedisServer): Promise<Record<string, 
 
 const count = async ({ client: redis }: RedisServer): Promise<number> =>
   (await redis.keys('fg:{*}:days')).length;
-const seconds = async ({ client: redis }: RedisServer): Promise<number> => Number((await redis.time())[0]);
 const regulars = async ({ client: redis }: RedisServer): Promise<number> =>
   (await redis.keys('fg:{*}:proven')).length;
 
@@ -110,26 +108,6 @@ t.test('an empty store gets back the days of all clients that a gateway knows', 
 
   restarted.visit(['b0']);
   await until(() => restarted.limiter.isProven(identity('b0')), 'a regular of another gateway');
-});
-
-t.test('a store that comes back with a part of its data gets the rest', async (t) => {
-  await insideDay();
-  const redis = await startRedis(t, ['--dir', temporaryFolder(t), '--dbfilename', 'part.rdb']);
-  await visitedYesterday(redis, names('a', 300));
-  const one = await start(t, redis);
-  one.visit(names('a', 150));
-  await until(async () => (await regulars(redis)) === 150);
-  await redis.client.save();
-  const savedAt = await seconds(redis);
-  one.visit([...names('a', 300), ...names('new', 20)]);
-  await until(async () => (await regulars(redis)) === 300 && (await count(redis)) === 320);
-  await until(async () => (await seconds(redis)) > savedAt);
-  // The store loses this heartbeat.
-  await one.beat();
-  const before = await contents(redis);
-  await redis.restart();
-  await until(async () => (await regulars(redis)) === 300 && (await count(redis)) === 320);
-  t.strictSame(await contents(redis), before);
 });
 
 t.test('an interrupted write goes on, and begins again if the store loses its data once more', async (t) => {

@@ -4,16 +4,6 @@ import { KnownCounters } from '#gateway/limiter/known-counters.ts';
 import { testClock } from '#test/support/clock.ts';
 import { burst, chargeOf, memoryLimiter, part, policy, spend, unproven } from '#test/support/spend.ts';
 
-const oneOf = (who: string) => chargeOf(part(policy('p', 1, 3600), who));
-
-t.test('a full table drops only its oldest counter', async (t) => {
-  const known = new KnownCounters({ countersMax: 4, credentialsMax: 4 });
-  const limiter = memoryLimiter({ clock: testClock().now, known });
-  for (const who of ['a', 'b', 'c', 'd', 'e']) t.equal(await burst(limiter, oneOf(who), 2), 1);
-  for (const who of ['e', 'd', 'c']) t.equal(await burst(limiter, oneOf(who), 1), 0, who);
-  t.equal(await burst(limiter, oneOf('a'), 1), 1, 'the counter of a was dropped');
-});
-
 t.test('writes nothing if the address has no budget left', async (t) => {
   const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
   const limiter = memoryLimiter({ clock: testClock().now, known });

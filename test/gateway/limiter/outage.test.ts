@@ -2,10 +2,9 @@ import t, { type Test } from 'tap';
 import type { Charge } from '#gateway/limiter/charge.ts';
 import { decide } from '#gateway/limiter/decision.ts';
 import type { GuardedLimiter, GuardedLimiterOptions } from '#gateway/limiter/outage.ts';
-import { SALT_KEY } from '#gateway/limiter/replicas.ts';
 import type { OnStoreFailure } from '#gateway/policy/policy.ts';
 import { testClock } from '#test/support/clock.ts';
-import { processClock, startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
+import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startRelay } from '#test/support/relay.ts';
 import { burst, chargeOf, identity, part, policy, spend, unproven } from '#test/support/spend.ts';
@@ -142,15 +141,6 @@ t.test('without the store a known proven key stays proven', async (t) => {
   t.notOk(limiter.isProven(identity('good')), 'the proof expires after 30 days');
 });
 
-t.test('the store keeps the salt, and a closed replica is forgotten', async (t) => {
-  const redis = await startRedis(t);
-  const { limiter: first } = await guarded(t, redis.url, { salt: 'salt of the first' });
-  await first.close();
-  const { limiter: second } = await guarded(t, redis.url, { salt: 'salt of the second' });
-  t.equal(second.stats().replicas, 1, 'the first one has signed off');
-  t.equal(await redis.client.get(SALT_KEY), 'salt of the first');
-});
-
 t.test(
   'without its store a gateway starts, decides alone, and uses the store once it is available',
   async (t) => {
@@ -242,26 +232,4 @@ t.test('a start without the store and with a wrong clock: nobody waits for a lat
       await eventually('nobody waits for a later window', () => limiter.knownExhausted(brief) === null);
     });
   }
-});
-
-t.test('a closed limiter still answers, reports no outage and leaves no probe behind', async (t) => {
-  const redis = await startRedis(t);
-  const { limiter, log } = await guarded(t, redis.url);
-  await limiter.close();
-  t.match(await spend(limiter, fresh(10, 'local')), { kind: 'spent', spent: { isLocal: true } });
-  t.strictSame(log, []);
-  t.equal(limiter.stats().available, true);
-});
-
-t.test('a store that comes back empty gets its salt and replicas back before it decides', async (t) => {
-  const redis = await startRedis(t);
-  for (let i = 0; i < 3; i++) await guarded(t, redis.url);
-  const { limiter: last } = await guarded(t, redis.url);
-  t.equal(last.stats().replicas, 4);
-  await redis.kill();
-  await untilAway(last);
-  await redis.restart();
-  await eventually('recovered', () => last.stats().available);
-  t.equal(await redis.client.get('fg:{control}:salt'), 'salt');
-  t.equal(last.stats().replicas, 4, 'replicas that were not heard again yet keep their share');
 });

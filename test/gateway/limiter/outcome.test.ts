@@ -19,10 +19,9 @@ import { testClock } from '#test/support/clock.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { startLimiter, untilAway } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
-import { startCluster } from '#test/support/redis-cluster.ts';
 import { startScript } from '#test/support/script.ts';
 import { rounds } from '#test/support/seed.ts';
-import { type Answer, burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
+import { burst, chargeOf, memoryLimiter, part, policy, spend } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
@@ -146,9 +145,6 @@ t.test('admits at most the limit of requests that count, and gives the others ba
   t.ok(beyond > rounds(200), `${beyond} charged beyond the reserve`);
 });
 
-const failures = (limit: number, algorithm: Algorithm = 'fixed-window'): Policy =>
-  policy(`failures-${algorithm}`, limit, LONG_WINDOW_SECONDS, { count: 'failure', algorithm });
-
 /** Makes a request. If it is admitted, the application answers a little later. @returns whether it was admitted */
 async function request(
   limiter: GuardedLimiter,
@@ -164,108 +160,8 @@ async function request(
   return true;
 }
 
-for (const [name, start] of [
-  ['Redis', startRedis],
-  ['Cluster, each part on a node of its own', startCluster],
-] as const) {
-  t.test(`several processes at once: ${name}`, async (t) => {
-    const server = await start(t);
-    const limiters = await Promise.all([1, 2].map(() => startLimiter(t, server.url)));
-    await insideLongWindow();
-    for (const algorithm of ALGORITHMS) {
-      const parts = [
-        part(failures(7, algorithm), 'one'),
-        part(policy('wide', 100_000, LONG_WINDOW_SECONDS), 'two'),
-      ];
-      let failed = 0;
-      let passed = 0;
-      await Promise.all(
-        limiters.flatMap((limiter) =>
-          Array.from({ length: 8 }, async (_, i) => {
-            for (let n = 0; n < 15; n++) {
-              const fails = (n + i) % 3 === 0;
-              const admitted = await request(limiter, parts, fails ? 401 : 200);
-              if (admitted) fails ? failed++ : passed++;
-            }
-          }),
-        ),
-      );
-      t.ok(failed <= 7, `${algorithm}: ${failed} failures`);
-      t.ok(passed > 0, `${passed} passed`);
-      const [limiter] = limiters;
-      if (limiter === undefined) throw new Error('there are two');
-      // Usage that is given back takes a moment to arrive.
-      let left = 0;
-      await until(async () => {
-        if (await request(limiter, parts, 500)) left++;
-        return failed + left >= 7;
-      });
-      t.equal(await burst(limiter, chargeOf(...parts), 5), 0, 'exactly seven failures were admitted');
-    }
-  });
-}
-
-t.test('an outage: only requests that count are charged later', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url, { budgetMs: 100 });
-  await insideLongWindow();
-  const all = ALGORITHMS.map((algorithm) => [part(failures(10, algorithm), 'one')]);
-  for (const parts of all)
-    for (const status of [200, 500, 200, 401, 200]) t.ok(await request(limiter, parts, status));
-  redis.freeze();
-  await untilAway(limiter);
-  for (const parts of all) {
-    for (let i = 0; i < 20; i++)
-      t.ok(await request(limiter, parts, 204), 'successes do not count without the store either');
-    for (let i = 0; i < 3; i++) t.ok(await request(limiter, parts, 404));
-  }
-  redis.thaw();
-  await until(() => limiter.stats().available);
-  for (const parts of all) t.equal(await burst(limiter, chargeOf(...parts), 10), 5, 'ten less two and three');
-});
-
 const reported = (limit: number, algorithm: Algorithm, windowSeconds = LONG_WINDOW_SECONDS): Bucket =>
   part(policy(`reported-${algorithm}`, limit, windowSeconds, { algorithm, cost: REPORTED }));
-
-t.test(
-  'a reply in a later window: nothing is given back, and usage beyond the reserve is charged there',
-  async (t) => {
-    for (const [algorithm, before, beyond, givenBack] of [
-      ['fixed-window', 0, 4, 4],
-      ['calendar-window', 0, 4, 4],
-      // Half of the previous window still counts, so half of the usage given back there does.
-      ['sliding-window', 5, 9, 8],
-      // A charge from five seconds ago has refilled by itself.
-      ['token-bucket', 5, 9, 9],
-    ] as const) {
-      const clock = testClock(1_000_000_000);
-      const memory = memoryLimiter({ clock: clock.now });
-      const charge = chargeOf(reported(10, algorithm, 10));
-      const asked: Answer[] = [];
-      for (let i = 0; i < 10; i++) asked.push(await spend(memory, charge));
-      clock.advance(algorithm === 'token-bucket' ? 5000 : 15_000);
-      const used = async (): Promise<number> => {
-        const answer = await spend(
-          memory,
-          chargeOf(part(charge.buckets[0]?.policy as Policy, 'somebody', 1000)),
-        );
-        return answer.kind === 'spent' ? (answer.spent.states[0]?.used ?? -1) : -1;
-      };
-      const settle = (which: number, units: string): void => {
-        const answer = asked[which];
-        if (answer?.kind !== 'spent') throw new Error('memory answers');
-        memory.conclude(outcomesOf(answer.spent, 0, 200, begun(['x-units', units])));
-      };
-      settle(0, '1');
-      t.equal(await used(), before, `${algorithm}: before`);
-      settle(1, '5');
-      t.equal(await used(), beyond, `${algorithm}: charged beyond`);
-      settle(2, '0');
-      settle(3, '0');
-      t.equal(await used(), givenBack, `${algorithm}: given back`);
-    }
-  },
-);
 
 t.test('the store is down when replies begin: it is charged and given back later', async (t) => {
   const redis = await startRedis(t);

@@ -108,15 +108,3 @@ t.test('a stall of this process and of the store, longer than a wait, is no outa
   t.match(await asked, { admitted: true, spent: { isLocal: false } });
   t.match(limiter.stats(), { outages: 0, failures: { timeout: 0, disconnected: 0 } });
 });
-
-t.test('a store that is silent for longer than a wait is away, and says so', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url, { budgetMs: BUDGET_MS });
-  redis.freeze();
-  t.teardown(() => redis.thaw());
-  const asked = await Promise.all(
-    Array.from({ length: 9 }, (_, i) => spend(limiter, chargeOf(part(long('p', LIMIT), `client ${i}`)))),
-  );
-  t.match(asked, Array(9).fill({ admitted: true, spent: { isLocal: true } }));
-  t.match(limiter.stats(), { available: false, outages: 1, failures: { timeout: 9 } });
-});

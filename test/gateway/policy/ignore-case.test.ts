@@ -4,7 +4,6 @@ import { spellingsOf } from '#gateway/operate/admin/spellings.ts';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { createMatcher } from '#gateway/policy/match.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
-import { pathValue } from '#gateway/policy/target.ts';
 import { explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { requestOf } from '#gateway/workbench/rehearsal/request-text.ts';
@@ -58,15 +57,6 @@ t.test('matches a path in any case, and forwards it as it was sent', async (t) =
 t.test('an exclusion ignores case too', async (t) => {
   t.equal(matched(load(['GET /a/*'], ['GET /A/health']), '/a/HEALTH'), ' /a/HEALTH');
   t.throws(() => load(['GET /a/B'], ['GET /A/b']), { message: /unreachable/ });
-});
-
-t.test('a path parameter in any case is one client', async (t) => {
-  const set = load(['GET /users/{user}']);
-  const rehearsal = rehearsalOf(set);
-  t.equal(rehearsal.ask(request('/users/Ann')).kind, 'allow');
-  t.equal(rehearsal.ask(request('/USERS/ANN')).kind, 'deny');
-  t.equal(rehearsal.ask(request('/users/bob')).kind, 'deny', 'unproven names share the limit of the address');
-  t.equal(pathValue('/A/Caf%C3%89/B', 1, true, true), 'caf\xc3\xa9/b');
 });
 
 t.test('explain gives the reason, and doctor does not test the case', async (t) => {

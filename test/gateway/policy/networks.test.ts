@@ -1,14 +1,6 @@
-/** Files of networks with names: who is counted, the mistakes of a file, and when it is read again. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { warningsOf } from '#gateway/policy/file/warnings.ts';
-import { entryFor } from '#gateway/policy/lists.ts';
-import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
-import { parseNetwork } from '#shared/client-address.ts';
-import { floodgateCommand } from '#test/support/cli.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const FILE = `version: 1
 identifiers:
@@ -35,48 +27,6 @@ function networksOf(set: ReturnType<typeof load>) {
   if (found === undefined) throw new Error('the file has an identifier of this kind');
   return found;
 }
-
-t.test('the longest prefix names an address', async (t) => {
-  const networks = networksOf(load(NETWORKS));
-  const cases = [
-    ['203.0.113.127', 'AS64500'],
-    ['203.0.113.128', 'AS64501'],
-    ['198.51.100.1', 'AS64500'],
-    ['2001:db8:1::1', '64500'],
-    ['203.0.114.0', undefined],
-    ['2001:db9::', undefined],
-  ] as const;
-  for (const [address, name] of cases) t.equal(networks.find(parseNetwork(address).bytes), name, address);
-});
-
-t.test('a name is one client, and an address without a name is not counted', async (t) => {
-  const tests = `tests:
-  - { name: t1, request: GET /a, from: 203.0.113.1, times: 3, expect: { allowed: 2, status: 429, policies: [each] } }
-  - { name: t2, request: GET /a, from: 192.0.2.1, times: 5, expect: { allowed: 5, policies: [] } }
-  - { name: t3, request: GET /a, from: "64:ff9b::cb00:7101", expect: { policies: [each] } }
-  - { name: t4, request: GET /b/x, from: 203.0.113.200, times: 2, expect: { allowed: 1, status: 429, policies: [shop] } }
-  - { name: t5, request: GET /b/x, from: 192.0.2.1, expect: { policies: [] } }
-`;
-  t.strictSame(runTests(load(NETWORKS, FILE + tests)), []);
-});
-
-t.test('explain says why an address is not counted', async (t) => {
-  const folder = temporaryFolder(t);
-  writeFileSync(join(folder, 'policies.yaml'), FILE);
-  writeFileSync(join(folder, 'networks.txt'), NETWORKS);
-  const explain = async (path: string, from: string): Promise<string> =>
-    (
-      await floodgateCommand(['explain', `GET ${path}`, '--from', from, '--file', 'policies.yaml'], {
-        cwd: folder,
-      })
-    ).stdout;
-  t.match(await explain('/a', '203.0.113.1'), /its provider is counted/);
-  t.match(await explain('/a', '192.0.2.1'), /the client address is in no network of provider/);
-  t.match(
-    await explain('/c', '192.0.2.1'),
-    /the client address is in no network of provider, or its plan-of is proven/,
-  );
-});
 
 t.test('each mistake of a file with its line, and at most ten', async (t) => {
   const place = 'p.yaml:4:35: networks.txt';
@@ -136,26 +86,14 @@ t.test('two identifiers name the same file: it is read once, and each counts for
   );
 });
 
-t.test('allow and deny by name', async (t) => {
+t.test('mistakes and warnings of allow and deny by name', async (t) => {
   const policies = FILE.slice(FILE.indexOf('identifiers:'));
   const lists = (rows: string) => load(NETWORKS, `version: 1\n${rows}\n${policies}`);
-  const find = (rows: string, address: string): string | null => {
-    const set = lists(rows).lists;
-    if (set === null) throw new Error('there are lists');
-    const { bytes } = parseNetwork(address);
-    const entry = entryFor(set, { host: '', digests: [], doubtful: [], address: bytes, words: ['gptbot'] });
-    return entry && `${entry.list} ${entry.text} ${entry.status}`;
-  };
   const rows = `allow: [{ network: networks.txt, name: 64500 }]
 deny:
   - { network: networks.txt, name: [AS64500, AS1], status: 403 }
   - { address: 203.0.113.7 }
   - { userAgent: GPTBot }`;
-  t.equal(find(rows, '203.0.113.1'), 'deny networks.txt, AS64500, AS1 403');
-  t.equal(find(rows, '203.0.113.7'), 'deny 203.0.113.7 429', 'an address takes precedence');
-  t.equal(find(rows, '203.0.113.128'), 'deny GPTBot 429', 'the longer prefix has another name');
-  t.equal(find(rows, '2001:db8::1'), 'allow networks.txt, 64500 429');
-  t.equal(find(rows, '192.0.2.1'), 'deny GPTBot 429');
   const twice =
     'allow: [{ network: networks.txt, name: AS1 }]\ndeny: [{ network: networks.txt, name: [AS2, AS1] }]';
   t.match(
@@ -172,15 +110,6 @@ deny:
       .filter((text) => text.startsWith('networks')),
     ['networks.txt has no network of AS1'],
   );
-  const two = loadPolicies(
-    `version: 1\nallow: [{ network: a.txt, name: x }]\ndeny: [{ network: b.txt, name: y }]\n${policies}`,
-    'p.yaml',
-    (name) => (name === 'b.txt' ? '10.0.0.0/8 y' : name === 'a.txt' ? '10.0.0.0/8 x' : NETWORKS),
-  ).lists;
-  if (two === null) return t.fail('there are lists');
-  t.match(entryFor(two, { host: '', digests: [], doubtful: [], address: [10, 1, 1, 1], words: [] }), {
-    list: 'deny',
-  });
 });
 
 function messageOf(run: () => unknown): string {

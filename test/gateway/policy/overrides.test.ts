@@ -16,24 +16,6 @@ policies:
 `;
 const bytes = (address: string) => new ClientAddress(address, '', { kind: 'none' }).bytes;
 
-t.test('the most precise identity wins', async (t) => {
-  const [a] = loadPolicies(
-    file(
-      `overrides: [{ for: { digest: ${DIGEST} }, limit: 1 }, { for: { address: 10.0.0.0/8 }, limit: 2 }, { for: { plan: gold }, limit: 3 }]`,
-    ),
-    'p.yaml',
-  ).policies;
-  if (a === undefined) return t.fail('no policy');
-  const limit = (digest: string, address: string, plan: string | null) =>
-    limitFor(a, digest, { address: bytes(address), plan, words: [] });
-  t.equal(limit(DIGEST, '10.0.0.1', 'gold'), 1);
-  t.equal(limit(NOBODY, '10.0.0.1', 'gold'), 2);
-  t.equal(limit(NOBODY, '192.0.2.1', 'gold'), 3);
-  t.equal(limit(NOBODY, '192.0.2.1', 'free'), 5);
-  t.equal(limit(NOBODY, 'garbage', null), 5);
-  t.equal(limitFor(a, DIGEST, null), 5, 'without an address');
-});
-
 t.test('an overrides file: comments, blank lines, and each mistake with its line', async (t) => {
   const load = (text: string) => loadPolicies(file('overridesFile: limits.txt'), 'p.yaml', () => text);
   const set = load(`# who, limit\r\n\r\nplan gold 10\n  address 10.0.0.0/8\t20  \ndigest ${DIGEST} 30`);

@@ -1,10 +1,8 @@
-/** The file of plans: which clients it matches, and its mistakes. */
+/** Mistakes of the file of plans. Which clients it matches is in test/policies/plans.yaml. */
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
-import { ClientAddress } from '#shared/client-address.ts';
 
 const DIGEST = 'AAAAABAAAAC_____AAAAAA';
-const NOBODY = 'BBBBBBBBBBBBBBBBBBBBBA';
 const FILE = `version: 1
 plans: { file: plans.txt }
 identifiers:
@@ -13,26 +11,6 @@ policies:
   - { name: a, route: GET /a, identifier: ip, limit: 5, window: 1m, overrides: [{ for: { plan: gold }, limit: 9 }] }
 `;
 const load = (text: string) => loadPolicies(FILE, 'p.yaml', () => text);
-const bytes = (address: string) => new ClientAddress(address, '', { kind: 'none' }).bytes;
-
-t.test('a digest takes precedence over a network, a longer prefix over a shorter one', async (t) => {
-  const { plans } = load(
-    `# who, plan\r\n\r\n${DIGEST} gold\n10.0.0.0/8\tsilver\n  10.1.0.0/16 bronze  \n2001:db8::/32 six`,
-  );
-  if (plans === null) return t.fail('no plans');
-  t.strictSame([plans.digests.size, plans.networks.size], [1, 3]);
-  const cases = [
-    [[NOBODY, DIGEST], '10.1.0.1', 'gold'],
-    [[NOBODY], '10.1.0.1', 'bronze'],
-    [[], '10.2.0.1', 'silver'],
-    [[], '2001:db8::1', 'six'],
-    [[NOBODY], '192.0.2.1', null],
-    [[NOBODY], 'garbage', null],
-  ] as const;
-  for (const [digests, address, plan] of cases)
-    t.equal(plans.find(digests, bytes(address)) ?? null, plan, address);
-  t.equal(plans.find([DIGEST], null), 'gold', 'without an address');
-});
 
 t.test('each mistake with its line', async (t) => {
   const bad = [

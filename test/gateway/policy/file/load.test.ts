@@ -126,30 +126,6 @@ policies:
     window: 1m
 `;
 
-t.test('fills in every default of a valid file', async (t) => {
-  const set = loadPolicies(VALID, 'policies.yaml');
-  t.equal(set.file, 'policies.yaml');
-  t.strictSame(set.exclude, []);
-  t.strictSame(set.identifiers, [{ name: 'ip', kind: 'address', ipv6Prefix: 64 }]);
-  t.match(set.policies, [
-    {
-      name: 'items',
-      index: 0,
-      line: 5,
-      route: { text: 'POST /api/items' },
-      identifier: set.identifiers[0],
-      limit: 5,
-      windowMs: 60_000,
-      windowSeconds: 60,
-      bucket: 'items',
-      bucketId: 0,
-      mode: 'enforce',
-      onStoreFailure: 'local',
-      headers: true,
-    },
-  ]);
-});
-
 t.test('accepts comments, anchors, flow style, JSON, CRLF and a byte order mark', async (t) => {
   const written = [
     `# a comment\n${VALID}    # another one\n`,
@@ -173,16 +149,6 @@ policies: [{ name: items, route: POST /api/items, identifier: ip, limit: 5, wind
     );
 });
 
-t.test('an anchor repeats a value', async (t) => {
-  const text = VALID.replace('limit: 5', 'limit: &few 5').concat(
-    '  - { name: others, route: POST /api/others, identifier: ip, limit: *few, window: 1m }\n',
-  );
-  t.strictSame(
-    loadPolicies(text, 'f').policies.map(({ limit }) => limit),
-    [5, 5],
-  );
-});
-
 t.test('windows are whole seconds', async (t) => {
   const cases = { '1s': 1, '90s': 90, '1m': 60, '60m': 3600, '1h': 3600, '1d': 86_400, '366d': 31_622_400 };
   for (const [window, seconds] of Object.entries(cases)) {
@@ -190,87 +156,6 @@ t.test('windows are whole seconds', async (t) => {
     t.equal(policy?.windowSeconds, seconds, window);
     t.equal(policy?.windowMs, seconds * 1000, window);
   }
-});
-
-t.test('reads the options of a policy', async (t) => {
-  const option = (text: string) => loadPolicies(`${VALID}    ${text}\n`, 'f').policies[0];
-  t.equal(option('mode: shadow')?.mode, 'shadow');
-  t.equal(option('mode: enforce')?.mode, 'enforce');
-  for (const rule of ['allow', 'deny', 'local'])
-    t.equal(option(`onStoreFailure: ${rule}`)?.onStoreFailure, rule);
-  for (const off of ['off', 'false']) t.equal(option(`headers: ${off}`)?.headers, false, off);
-  for (const on of ['on', 'true']) t.equal(option(`headers: ${on}`)?.headers, true, on);
-  t.equal(option('bucket: b')?.bucket, 'b');
-});
-
-t.test('reads identifiers: addresses by prefix, credentials by header or bearer', async (t) => {
-  const text = VALID.replace(
-    '{ source: client-address }',
-    '{ source: client-address, ipv6Prefix: 56 }\n  key: { source: [{ header: X-API-Key }, { bearer: fbk_ }, { bearer: "" }] }',
-  );
-  t.strictSame(loadPolicies(text, 'f').identifiers, [
-    { name: 'ip', kind: 'address', ipv6Prefix: 56 },
-    {
-      name: 'key',
-      kind: 'credential',
-      sources: [
-        { kind: 'header', header: 'x-api-key' },
-        { kind: 'bearer', prefix: 'fbk_' },
-        { kind: 'bearer', prefix: '' },
-      ],
-    },
-  ]);
-});
-
-t.test('reads identifiers: cookies, query parameters, parts of the path, and several in one', async (t) => {
-  const text = `version: 1
-identifiers:
-  ip: { source: client-address }
-  session: { source: [{ cookie: sid }, { query: Token }] }
-  workspace: { source: [{ path: workspaceId }] }
-policies:
-  - { name: a, route: "GET /a/{workspaceId}/*", identifier: workspace, limit: 5, window: 1m, bucket: w }
-  - { name: b, route: "GET /b/c/{workspaceId}", identifier: workspace, limit: 5, window: 1m, bucket: w }
-  - { name: c, route: "GET /a/{workspaceId}/c", identifier: [session, path.workspaceId], limit: 5, window: 1m }
-  - { name: d, route: "GET /a/{workspaceId}/d", identifier: [session, path.workspaceId], limit: 5, window: 1m }
-  - { name: e, route: "GET /files/{name*}", identifier: [ip, path.name], limit: 5, window: 1m }
-`;
-  const { identifiers, policies } = loadPolicies(text, 'f');
-  t.match(identifiers, [
-    { name: 'ip' },
-    {
-      kind: 'credential',
-      sources: [
-        { kind: 'cookie', cookie: 'sid' },
-        { kind: 'query', parameter: 'Token' },
-      ],
-    },
-  ]);
-  const [a, b, c, d, e] = policies.map(({ identifier }) => identifier);
-  t.match(a, { name: 'workspace', kind: 'path', param: 'workspaceId', at: 1, takesRest: false });
-  t.match(b, { at: 2 });
-  t.match(c, { name: 'session+path.workspaceId', kind: 'combined', proofAt: 0 });
-  t.equal(c, d, 'equal identifiers are one object');
-  t.match(e, { proofAt: 1, parts: [{ kind: 'address' }, { kind: 'path', at: 1, takesRest: true }] });
-});
-
-t.test('rows that share a bucket use the limit of the first such row', async (t) => {
-  const set = loadPolicies(
-    `${VALID}  - { name: b, route: POST /b, identifier: ip, limit: 5, window: 60s, bucket: items }
-  - { name: c, route: POST /c, identifier: ip, limit: 7, window: 1m, bucket: both }
-  - { name: d, route: POST /d, identifier: ip, limit: 7, window: 1m, bucket: both }
-`,
-    'f',
-  );
-  t.strictSame(
-    set.policies.map(({ bucket, bucketId }) => [bucket, bucketId]),
-    [
-      ['items', 0],
-      ['items', 0],
-      ['both', 2],
-      ['both', 2],
-    ],
-  );
 });
 
 t.test('a file without policies limits nothing, and an exclusion may leave part of a route', async (t) => {
