@@ -14,6 +14,7 @@ interface OwnKeys {
   readonly query: string;
   readonly fields: readonly string[];
   readonly chain: string | null;
+  readonly via: 'auth-request' | 'ext-authz' | 'replied';
   readonly write: Texts;
   readonly refused: string;
   readonly ban: string;
@@ -29,6 +30,7 @@ const OWN_KEYS: Readonly<Record<keyof OwnKeys, true>> = {
   query: true,
   fields: true,
   chain: true,
+  via: true,
   write: true,
   refused: true,
   ban: true,

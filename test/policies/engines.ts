@@ -147,7 +147,7 @@ export function serve(count: number, env: Readonly<Record<string, string>>) {
   };
 }
 
-/** Asks the decision listener as `forward_auth` does, which knows no bodies and no replies. */
+/** Asks the decision listener, as `forward_auth` does unless a step says how. It knows no bodies and no replies. */
 export async function decide(t: Test, document: Document, clock: Clock | null): Promise<Engine> {
   const port = await freePort();
   const own = { GATEWAY_DECISION_PORT: String(port) };
@@ -158,17 +158,24 @@ export async function decide(t: Test, document: Document, clock: Clock | null): 
     served: { gateways: [gateway], application },
     prepare: (step) => prepare(step, [gateway], application, folder),
     async ask(step, i) {
-      const { method, target } = step.test;
+      const { method, target, reply } = step.test;
+      const { via = 'forward-auth' } = step.own;
       const headers = headersOf(step, i, document);
+      const asExtAuthz = { method, headers };
+      if (via === 'ext-authz') return decided(await send(port, `/ext-authz${target}`, asExtAuthz));
       const told = ['x-forwarded-method', method, 'x-forwarded-uri', target];
+      if (via === 'replied') told.push('x-reply-status', String(reply));
       const host = headers.findIndex((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
       if (host >= 0) told.push('x-forwarded-host', headers[host + 1] ?? '');
-      const answer = await send(port, '/forward-auth', { headers: [...headers, ...told] });
-      const over = answer.headers['x-gateway-over'];
-      const marked = over === undefined ? [] : String(over).split(', ');
-      return { ...seen(answer), passes: answer.status === 200, marked };
+      return decided(await send(port, `/${via}`, { headers: [...headers, ...told] }));
     },
   };
+}
+
+function decided(answer: Answer): Seen {
+  const over = answer.headers['x-gateway-over'];
+  const marked = over === undefined ? [] : String(over).split(', ');
+  return { ...seen(answer), passes: answer.status === 200, marked };
 }
 
 function optionsOf(t: Test, document: Document, more: Record<string, string>, clock: Clock | null) {

@@ -15,6 +15,7 @@
  * A step has, beside the keys of a test:
  * - `query`: the query of its target, which may be longer than that of a test
  * - `fields`: header fields such as two of one name, and `chain`: X-Forwarded-For as the trusted proxy sends it, null for none
+ * - `via`: how the decision listener is asked: `auth-request`, `ext-authz`, or `replied`, which tells it the status in `reply`
  * - `write`: files that change before the request, and `refused`: what the log says if they must not be used
  * - `ban`, `unban`: an operator does this before, such as `ip 192.0.2.1`
  * - `inTurn`: its requests are sent one after the other. `chunked`: its body has no Content-Length

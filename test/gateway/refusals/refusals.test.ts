@@ -1,4 +1,4 @@
-/** Tests the whole record of each kind of refusal, in the admin API and in `floodgate why`. */
+/** Tests the whole record of a refusal by a bound. Those of other kinds are in test/policies/refusals.yaml. */
 import t, { type Test } from 'tap';
 import type { DecisionRecord } from '#gateway/refusals/decision-record.ts';
 import { textOf } from '#gateway/refusals/explain.ts';
@@ -14,7 +14,6 @@ const ANY = {
   identity: /^[\w-]{22}$/,
   replica: /^test:/,
 };
-const NOON = Date.UTC(2026, 0, 1, 12);
 const BESIDE = {
   ...ANY,
   method: 'GET',
@@ -59,70 +58,6 @@ async function refusalOf(t: Test, gateway: TestGateway, path = '/a'): Promise<De
   const { headers } = await fetch(`${gateway.origin}${path}`);
   return recordOf(t, gateway, headers.get('x-gateway-decision'));
 }
-
-t.test('a denial by two policies is recorded with both', async (t) => {
-  const gateway = await startTestGateway(t, {
-    policies: policyFile(
-      'name: first, route: "GET /*", identifier: ip, limit: 2, window: 1h, cost: 2',
-      'name: second, route: "GET /a", identifier: ip, limit: 1, window: 2h, algorithm: sliding-window',
-    ),
-    clock: () => NOON,
-    wallClock: () => NOON,
-  });
-  await fetch(`${gateway.origin}/a`);
-  t.match(await refusalOf(t, gateway, '/a?secret'), {
-    ...BESIDE,
-    decision: 'deny',
-    policy: 'second',
-    line: 8,
-    violated: ['second', 'first'],
-    limit: 1,
-    used: 1,
-    windowSeconds: 7200,
-    algorithm: 'sliding-window',
-    endsAt: '2026-01-01T16:00:00.000Z',
-    identifier: 'ip',
-  });
-});
-
-t.test('a denial by a limit of requests in flight is recorded', async (t) => {
-  const held: object[] = [];
-  const upstream = await startUpstream(t, (_req, res) => void held.push(res));
-  const gateway = await startTestGateway(t, {
-    upstream,
-    policies: policyFile('name: slow, route: "GET /*", identifier: ip, concurrency: 1'),
-    env: { GATEWAY_DRAIN_TIMEOUT_MS: '0' },
-  });
-  void fetch(gateway.origin).catch(() => undefined);
-  await until(() => held.length === 1);
-  const record = await refusalOf(t, gateway);
-  t.match(record, {
-    ...BESIDE,
-    decision: 'deny',
-    policy: 'slow',
-    algorithm: 'concurrency',
-    limit: 1,
-    used: 1,
-  });
-  t.match(textOf(record), {
-    reasons: [/policy slow allows 1 in flight at once, and 1 were in flight/],
-    advice: /raise concurrency in .*:7/,
-  });
-});
-
-t.test('a denial by a ban is recorded with its reason', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end());
-  const gateway = await startTestGateway(t, {
-    upstream,
-    policies: policyFile('name: one, route: "GET /*", identifier: ip, limit: 1, window: 366d'),
-  });
-  await fetch(gateway.origin);
-  const { identity } = await refusalOf(t, gateway);
-  await gateway.gateway.control.ban({ digest: identity, words: [0, 0, 0, 0] }, 60_000, 'why');
-  const banned = await refusalOf(t, gateway);
-  t.match(textOf(banned).advice, `floodgate unban ${identity}`);
-  t.match(banned, { ...named('operator ban'), decision: 'banned', identity });
-});
 
 t.test('a refusal by a bound on requests is recorded', async (t) => {
   const held: object[] = [];
