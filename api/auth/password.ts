@@ -44,15 +44,19 @@ export interface Passwords {
   verify(password: string, stored: string | null): Promise<boolean>;
 }
 
-/** @returns the reason to refuse a password, as a sentence for the person who chose it; null if it is acceptable */
+/** @returns the reason to refuse a new password, which completes a sentence; null if it is acceptable */
 export function passwordProblem(password: string): string | null {
   const { length } = password;
-  if (length < PASSWORD_LENGTH_MIN || length > PASSWORD_LENGTH_MAX) {
-    return `a password has ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_MAX} characters`;
-  }
-  if (!/\p{Lu}/u.test(password)) return 'a password needs at least one upper-case letter';
-  if (!/\d/.test(password)) return 'a password needs at least one digit';
-  return null;
+  const hasLength = length >= PASSWORD_LENGTH_MIN && length <= PASSWORD_LENGTH_MAX;
+  if (hasLength && /\p{Lu}/u.test(password) && /\d/.test(password)) return null;
+  return `must have ${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_MAX} characters, with an upper-case letter and a digit`;
+}
+
+/** @returns the password as it was given @throws ApiError invalid_fields for the field `password` */
+export function passwordIn(password: string): string {
+  const problem = passwordProblem(password);
+  if (problem !== null) throw invalidFields({ password: problem });
+  return password;
 }
 
 /** Whether a password is longer than any real one. Hashing it would waste work. */

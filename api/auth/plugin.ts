@@ -42,6 +42,8 @@ declare module 'fastify' {
     readonly needsNoWorkspace?: boolean;
     /** The credentials that this route accepts; null if none are required. Default: those of its surface. */
     readonly credentials?: Credentials | null;
+    /** Whether the route checks the token of its form. Our pages tell browsers to send no origin with forms. */
+    readonly isForm?: boolean;
   }
 }
 
@@ -134,7 +136,7 @@ export const authPlugin = fastifyPlugin<AuthOptions>(
  * something. Programs send none.
  */
 function refuseForeignPages(request: FastifyRequest, publicUrl: string): void {
-  if (rightOf(request.method) === 'read') return;
+  if (rightOf(request.method) === 'read' || request.routeOptions.config?.isForm === true) return;
   const { origin } = request.headers;
   if (origin !== undefined && origin !== new URL(publicUrl).origin) {
     throw forbidden(

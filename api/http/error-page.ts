@@ -2,8 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '#api/errors.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { sendPage } from './page.ts';
-import { links } from './page-form.ts';
+import { links, sendPage } from './page.ts';
 
 /** Programs and scripts use the paths below these, and read errors as JSON. Forms are sent to `/api/auth`. */
 const PROGRAM_PATHS = /^\/+(?:api(?!\/auth\/)|storage|js|health)(?:[/?#]|$)/;

@@ -17,10 +17,9 @@ select, input { width: 100%; padding: .5rem .7rem; }
 [aria-invalid=true] { border-width: 2px; }
 .hint { margin: .25rem 0 0; color: var(--soft); font-size: .9rem; }
 .error { margin: .25rem 0 0; color: var(--bad); font-size: .9rem; font-weight: 600; }
-.bad, .good, .ask { padding: .6rem .8rem; border-left: 4px solid; border-radius: 4px; }
+.bad, .good { padding: .6rem .8rem; border-left: 4px solid; border-radius: 4px; }
 .bad { background: var(--alarm); color: var(--bad); }
 .good { background: var(--calm); color: var(--good); }
-.ask { background: var(--card); border-color: var(--accent); }
 .bad a, .good a { color: inherit; }
 a.primary {
   display: inline-block;
@@ -34,7 +33,6 @@ a.primary {
 .links { display: flex; flex-wrap: wrap; gap: .5rem 1.25rem; margin: 1.25rem 0 0; padding: 0; list-style: none; }
 .row { display: flex; flex-wrap: wrap; gap: .75rem 1.25rem; align-items: center; margin: 0 0 1rem; }
 .row > * { margin: 0; }
-.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: 0 1rem; }
 ul.plain { padding: 0; list-style: none; }
 ul.plain > li { padding: .8rem 0; border-top: 1px solid var(--line); }
 summary { width: fit-content; color: var(--accent); cursor: pointer; }

@@ -70,3 +70,21 @@ ${parts.join('\n')}
 </html>
 `;
 }
+
+/** Writes a message that screen readers read at once. @param text HTML */
+export function alert(text: string): string {
+  return `<p class="bad" role="alert">${text}</p>`;
+}
+
+/** Writes a message that something worked. @param text HTML */
+export function notice(text: string): string {
+  return `<p class="good" role="status">${text}</p>`;
+}
+
+/** Links to the next steps: address and text of each. */
+export function links(entries: readonly (readonly [href: string, text: string])[]): string {
+  const items = entries.map(
+    ([href, text]) => `<li><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></li>`,
+  );
+  return `<ul class="links">${items.join('')}</ul>`;
+}

@@ -1,6 +1,5 @@
 /** The management API v1: for programs with an API key, and for people with a session. */
 
-import { profileRoutes } from '#api/resources/accounts/email-change.ts';
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
 import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
@@ -36,7 +35,6 @@ export const management: Surface = {
     '/api/v1/integrations',
     '/api/v1/license',
     '/api/v1/organizations',
-    '/api/v1/profile',
   ],
   credentials: 'any',
   errorShape: 'v1',
@@ -67,7 +65,6 @@ export const management: Surface = {
     integrationRoutes,
     apiKeyRoutes,
     workspaceRoutes,
-    profileRoutes,
     licenseRoutes,
   ],
 };

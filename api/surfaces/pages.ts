@@ -3,11 +3,9 @@
  * call it and how it is limited.
  */
 
-import { accountHomeRoutes } from '#api/resources/accounts/account-routes.ts';
-import { emailChangePages } from '#api/resources/accounts/email-change.ts';
-import { loginRoutes, sessionRoutes } from '#api/resources/accounts/login-routes.ts';
+import { accountRoutes } from '#api/resources/accounts/account-routes.ts';
+import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
-import { accountRoutes } from '#api/resources/accounts/routes.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
 import { scriptRoutes } from '#api/resources/scripts/routes.ts';
@@ -26,14 +24,11 @@ export const pages: Surface = {
   routes: [
     healthRoutes,
     loginRoutes,
-    sessionRoutes,
-    accountRoutes,
     accountPages,
-    emailChangePages,
+    accountRoutes,
     fileRoutes,
     scriptRoutes,
     surveyLinkRoutes,
     homeRoutes,
-    accountHomeRoutes,
   ],
 };

@@ -3,6 +3,8 @@
  * clients are asked without a key, all others with that of the first workspace, unless the request has one. A header without
  * a value is not sent.
  *
+ * `mail` in a reply stands for the mails that the request caused. `$mail1` is the token in the link of the first mail.
+ *
  * Names from the beginning: `$workspace` and `$key`; `$other`, another workspace of the organization; `$both`, a key that
  * manages both; `$reader`, one that only reads the first; `$visitor`, one that only reads the other; `$none`, one without
  * a workspace.
@@ -11,6 +13,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t from 'tap';
 import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { mailsOf } from '#test/support/mails.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { difference, filled, type Names, parsePattern, readConversations } from './document.ts';
 
@@ -41,6 +44,7 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
           ['visitor', await api.addKey({ other: 'read' })],
           ['none', await api.addKey({})],
         ]);
+        const seen = new Set<string>();
         for (const { title, line, laterMs, request, reply } of exchanges) {
           api.advance(laterMs);
           const [method = '', target = ''] = filled(request.first, names).split(' ');
@@ -50,9 +54,13 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
           const headers = Object.fromEntries(sent);
           const body = request.body === '' ? undefined : filled(request.body, names);
           const got = await api.client(method as 'GET', target, body, headers);
+          const fresh = (await mailsOf(api)).filter(({ body }) => !seen.has(body));
+          for (const { body, token } of fresh) names.set(`mail${seen.add(body).size}`, token);
+          const mail = fresh.map(({ kind, recipient }) => `${kind} to ${recipient}`).join(', ') || 'none';
+          const gotHeaders: Readonly<Record<string, unknown>> = { ...got.headers, mail };
           const problems = [
             difference(Number(reply.first), got.status, names, 'the status'),
-            ...reply.headers.map(([name, value]) => difference(value, got.headers[name], names, name)),
+            ...reply.headers.map(([name, value]) => difference(value, gotHeaders[name], names, name)),
             reply.body === '' ? null : difference(parsePattern(reply.body), got.json, names),
           ].filter((one) => one !== null);
           t.strictSame(

@@ -43,6 +43,15 @@ export function openBrowser(api: TestApi): Browser {
   };
 }
 
+/** Signs somebody up, who then has a mail. */
+export async function signUp(
+  api: TestApi,
+  account: { readonly name: string; readonly email: string; readonly password: string },
+): Promise<void> {
+  const reply = await openBrowser(api).form('/auth/signup', account);
+  if (reply.status !== 303) throw new Error(`No sign-up: ${reply.text}`);
+}
+
 /** The owner of the first organization, logged in. */
 export async function logInOwner(api: TestApi): Promise<Browser> {
   const browser = openBrowser(api);

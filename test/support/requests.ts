@@ -20,8 +20,6 @@ export const bodies: Readonly<Record<string, BodyOf>> = {
     workspaceId: world.options.workspaceId,
     attributes: { email: `${world.unique()}@example.com` },
   }),
-  'POST /api/auth/resend-verification': () => ({ email: 'nobody@example.com' }),
-  'POST /api/auth/reset-password': () => ({ token: 'x', password: 'Password1' }),
 };
 
 /** Returns the id of the contact with this user name. */

@@ -1,22 +1,39 @@
 /**
- * Signs people up, and resets passwords. No result reveals whether an address has an account: work that takes longer
+ * Signs people up, and changes passwords and addresses. No result reveals whether an address has an account: work that takes longer
  * for a known address runs after the reply.
  */
 import { finished } from 'node:stream/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isTooLong } from '#api/auth/password.ts';
 import { endSessionsOf } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
+import { isUniqueViolation } from '#api/db/database.ts';
 import type { Database } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
+import { badRequest, invalidFields, notAuthenticated, tooManyRequests } from '#api/errors.ts';
+import type { createGuesses } from '#api/limits/guesses.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { accountExistsMail, mailAccount, mayMail, resetMail, verificationMail } from './mails.ts';
 import {
+  accountExistsMail,
+  changeEmailMail,
+  emailChangedMail,
+  mailAccount,
+  mayMail,
+  resetMail,
+  verificationMail,
+} from './mails.ts';
+import {
+  type AccountLink,
   deleteTokens,
   findToken,
   findTokenToUse,
+  findUser,
+  findUserByEmail,
   findUserToChange,
   insertToken,
   insertUser,
+  isAsProven,
+  type Purpose,
   type User,
   updateUser,
 } from './store.ts';
@@ -52,15 +69,10 @@ export async function signUp(
 }
 
 /** Sends another verification mail after the reply, if the account still needs one. */
-export function resendVerification(
-  context: Context,
-  reply: FastifyReply,
-  by: { readonly email: string } | { readonly token: string },
-): void {
+export function resendVerification(context: Context, reply: FastifyReply, address: string): void {
   behind(context, reply, async (trx) => {
-    const link = 'token' in by ? await findTokenToUse(trx, 'verifyEmail', by.token, context.clock()) : null;
-    const user = 'email' in by ? await findUserToChange(trx, by.email) : link?.user;
-    if (user && user.emailVerified === null) await sendVerification(context, trx, user);
+    const user = await findUserToChange(trx, address);
+    if (user?.emailVerified === null) await sendVerification(context, trx, user);
   });
 }
 
@@ -82,40 +94,120 @@ export function forgotPassword(context: Context, reply: FastifyReply, address: s
  * @param password one that `passwordProblem` accepts
  * @returns false if the link has ended, was used, or never existed
  */
-export async function resetPassword(
+export function resetPassword(
   context: Context,
   request: FastifyRequest,
   { token, password }: { readonly token: string; readonly password: string },
 ): Promise<boolean> {
-  const { db, clock } = context;
-  const link = await findToken(db, 'resetPassword', token, clock());
-  // Invented links cost no hash.
-  const isChanged = link !== null && (await useResetLink(context, token, password));
-  if (isChanged) {
-    const actor = { type: 'user', id: link.user.id } as const;
-    await context.audit.record(request, { action: 'passwordChanged', actor });
-  }
-  return isChanged;
+  return useLink(
+    context,
+    request,
+    { purpose: 'resetPassword', token, action: 'passwordChanged' },
+    async () => {
+      const passwordHash = await context.passwords.hash(password);
+      return async (trx, { user: { id } }) => {
+        await updateUser(trx, id, { passwordHash }, toTimestamp(context.clock()));
+        // An attacker who was logged in may have requested a change of its address.
+        await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
+      };
+    },
+  );
 }
 
-/** @returns false if the link was used meanwhile */
-async function useResetLink(
-  { db, passwords, clock }: Context,
-  token: string,
-  password: string,
-): Promise<boolean> {
-  const passwordHash = await passwords.hash(password);
-  return db.transaction().execute(async (trx) => {
-    // Check again: if somebody opens the link twice at once, one of the requests changes the password.
-    const found = await findTokenToUse(trx, 'resetPassword', token, clock());
-    if (found === null) return false;
-    const { id } = found.user;
-    await updateUser(trx, id, { passwordHash }, toTimestamp(clock()));
-    // An attacker who was logged in may have requested a change of its address.
-    await deleteTokens(trx, id, ['resetPassword', 'changeEmail']);
-    await endSessionsOf(trx, id);
-    return true;
+/**
+ * Mails a link to the new address. One that is taken gets no mail, and the result is the same.
+ *
+ * @throws ApiError invalid_fields for a wrong password, bad_request for the address of the account, too_many_requests
+ */
+export async function askForEmail(
+  context: Context,
+  guesses: ReturnType<typeof createGuesses>,
+  userId: string,
+  { email, password }: { readonly email: string; readonly password: string },
+): Promise<void> {
+  const { db, clock, random, passwords, config } = context;
+  const user = await findUser(db, userId);
+  if (user === null) throw notAuthenticated();
+  const seconds = await guesses.begin(userId);
+  if (seconds !== null) throw tooManyRequests(seconds);
+  const isRight = !isTooLong(password) && (await passwords.verify(password, user.passwordHash));
+  if (!isRight) throw wrongPassword();
+  await guesses.giveBack(userId);
+  if (email === user.email) throw badRequest('This is the address of the account already');
+  await db.transaction().execute(async (trx) => {
+    if (!(await isAsProven(trx, user))) throw wrongPassword();
+    if ((await findUserByEmail(trx, email)) !== null) return;
+    await deleteTokens(trx, userId, ['changeEmail']);
+    const token = await insertToken(trx, { userId, purpose: 'changeEmail', email }, clock(), random);
+    await mailAccount(context, trx, changeEmailMail(config.publicUrl, email, token));
   });
+}
+
+function wrongPassword() {
+  return invalidFields({ password: 'is not the password of this account' });
+}
+
+/**
+ * Changes the address, once for each link, and ends all sessions.
+ *
+ * @returns false if the link has ended, was used, or never existed, or the address was taken meanwhile
+ */
+export async function changeEmail(
+  context: Context,
+  request: FastifyRequest,
+  token: string,
+): Promise<boolean> {
+  try {
+    return await useLink(
+      context,
+      request,
+      { purpose: 'changeEmail', token, action: 'emailChanged' },
+      async () => {
+        const emailVerified = toTimestamp(context.clock());
+        return async (trx, { user: { id, email: oldEmail }, email }) => {
+          await updateUser(trx, id, { email, emailVerified }, emailVerified);
+          // Ends the links that were sent to the old address.
+          await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
+          await mailAccount(context, trx, emailChangedMail(oldEmail));
+        };
+      },
+    );
+  } catch (error) {
+    if (isUniqueViolation(error, 'users.email')) return false;
+    throw error;
+  }
+}
+
+/**
+ * Uses the link of a mail, ends all sessions, and writes the audit entry.
+ *
+ * @param prepare does slow work for links that exist; invented links cost nothing
+ * @returns false if the link does not work
+ */
+async function useLink(
+  context: Context,
+  request: FastifyRequest,
+  { purpose, token, action }: { readonly purpose: Purpose; readonly token: string; readonly action: string },
+  prepare: () => Promise<(trx: Database, link: AccountLink) => Promise<void>>,
+): Promise<boolean> {
+  const { db, clock } = context;
+  const link = await findToken(db, purpose, token, clock());
+  const change = link === null ? null : await prepare();
+  const isUsed =
+    change !== null &&
+    (await db.transaction().execute(async (trx) => {
+      // If somebody opens the link twice at once, one of the requests makes the change.
+      const found = await findTokenToUse(trx, purpose, token, clock());
+      if (found === null || found.user.isActive !== 1) return false;
+      await change(trx, found);
+      await endSessionsOf(trx, found.user.id);
+      return true;
+    }));
+  if (isUsed && link !== null) {
+    const actor = { type: 'user', id: link.user.id } as const;
+    await context.audit.record(request, { action, actor });
+  }
+  return isUsed;
 }
 
 /** Runs the work after the reply, because looking up an address takes longer if it has an account. */

@@ -1,17 +1,15 @@
 /**
- * Forms for people. A form stands on a page and sends to a route, which answers programs with data. People get the next
- * page, or the form again with the problem beside its field. Forms need no script.
+ * Forms for people: draws them from a small table, reads them, checks where they come from, and shows one that was refused
+ * again, with each problem beside its field. Forms need no script.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { setCsrfCookie } from '#api/auth/cookies.ts';
 import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
 import type { Context } from '#api/context.ts';
-import { type ApiError, badRequest, forbidden } from '#api/errors.ts';
+import { badRequest, forbidden } from '#api/errors.ts';
 import { asApiError } from '#api/http/error-handler.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
-import { sendPage } from '#api/http/page.ts';
-import { alert, type Field, field, form, hidden, links } from '#api/http/page-form.ts';
+import { alert } from '#api/http/page.ts';
 import { parseJsonBody } from '#api/http/request-body.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { escapeHtml } from '#shared/page.ts';
@@ -20,85 +18,90 @@ const FORM_BYTES_MAX = 16_384;
 /** Maximum length of a text that a page repeats. */
 const TEXT_LENGTH_MAX = 500;
 
-export const SIGN_UP_PATH = '/auth/signup';
-
-export interface Form {
-  /** The path of its page. */
-  readonly path: string;
-  /** The route that it is sent to. */
-  readonly action: string;
-  readonly title: string;
-  /** HTML above the form. */
-  readonly lead: string;
-  readonly fields: readonly Field[];
-  /** Names of hidden fields, whose values come from the address of the page. */
-  readonly hidden: readonly string[];
-  readonly submit: string;
-  /** Whether a mail follows. */
-  readonly isMailed: boolean;
-  readonly links: readonly (readonly [path: string, text: string])[];
+export interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'text' | 'email' | 'password' | 'select';
+  readonly autocomplete?: string;
+  readonly hint?: string;
+  /** Values and texts of a select. */
+  readonly options?: readonly (readonly [value: string, text: string])[];
 }
 
-interface Shown {
+export interface Form {
+  /** The route that it is sent to. */
+  readonly action: string;
+  readonly fields: readonly Field[];
+  /** Names of hidden fields. */
+  readonly hidden?: readonly string[];
+  readonly submit: string;
+  /** Default: primary, for the main action of a page. */
+  readonly look?: 'primary' | 'plain' | 'danger';
+}
+
+/** What a form shows besides its fields. */
+export interface Shown {
   readonly status: number;
   /** HTML above the form. */
   readonly message: string;
-  /** Messages by field name. */
-  readonly errors: Readonly<Record<string, string>>;
+  /** Values of the fields: the query of the page, or what was sent. */
+  readonly given: unknown;
+  /** Mistakes by field name. They complete a sentence that begins with the label. */
+  readonly errors: Readonly<Record<string, unknown>>;
 }
 
-/** @param given the typed values, or the query of the address */
-export function sendForm(
-  context: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  shown: Form,
-  given: unknown,
-  { status = 200, message = '', errors = {} }: Partial<Shown> = {},
-): FastifyReply {
-  const { basePath } = reply.server;
-  const { isSignupEnabled } = context.config;
-  const shownLinks = shown.links.filter(([path]) => isSignupEnabled || path !== SIGN_UP_PATH);
-  const textOf = (name: string): string => fieldOf(given, name).slice(0, TEXT_LENGTH_MAX);
-  return sendPage(reply, status, shown.title, [
-    message,
-    ...(shown.isMailed ? missingServer(context) : []),
-    shown.lead,
-    form(
-      basePath + shown.action,
-      [
-        protect(context, request, reply),
-        ...shown.hidden.map((name) => hidden(name, textOf(name))),
-        ...shown.fields.map((one) =>
-          field({
-            ...one,
-            value: one.type === 'password' ? undefined : textOf(one.name),
-            error: errors[one.name],
-          }),
-        ),
-      ],
-      shown.submit,
-    ),
-    links(shownLinks.map(([path, text]) => [basePath + path, text])),
-  ]);
-}
-
-/** Returns a warning for pages that promise a mail; empty if there is a mail server. */
-export function missingServer({ mailer }: Pick<Context, 'mailer'>): readonly string[] {
-  if (mailer.hasServer) return [];
-  const advice = 'Its operator finds the mail in the table mailOutbox.';
-  return [alert(`This service has no mail server (SMTP_URL), so no mail arrives. ${advice}`)];
-}
-
-/** Sets the cookie that protects a form. @returns the hidden field that belongs to it */
-export function protect(
+/** Draws forms of one page. Ids of fields are their names, so a page has each name once. */
+export function formsOf(
   { signer, random, config }: Pick<Context, 'signer' | 'random' | 'config'>,
   request: FastifyRequest,
   reply: FastifyReply,
-): string {
+  { given, errors }: Pick<Shown, 'given' | 'errors'>,
+): (form: Form) => string {
   const { token, cookie } = csrfToken(request.cookies, signer, random);
   setCsrfCookie(reply, cookie, config.publicUrl);
-  return hidden('csrfToken', token);
+  const textOf = (name: string): string => fieldOf(given, name).slice(0, TEXT_LENGTH_MAX);
+  return ({ action, fields, hidden = [], submit, look = 'primary' }) =>
+    [
+      `<form method="post" action="${escapeHtml(reply.server.basePath + action)}">`,
+      hiddenField('csrfToken', token),
+      ...hidden.map((name) => hiddenField(name, textOf(name))),
+      ...fields.map((field) => drawField(field, textOf(field.name), errors[field.name])),
+      `<button class="${look}">${escapeHtml(submit)}</button>`,
+      '</form>',
+    ].join('\n');
+}
+
+function drawField({ name, label, type, autocomplete, hint, options }: Field, text: string, error: unknown) {
+  const notes = [
+    ...(hint === undefined ? [] : [['hint', hint]]),
+    ...(typeof error === 'string' ? [['error', `${label} ${error}`]] : []),
+  ];
+  const attributes = [
+    `id="${name}" name="${name}"`,
+    ...(autocomplete === undefined ? [] : [`autocomplete="${autocomplete}"`]),
+    ...(typeof error === 'string' ? ['aria-invalid="true"'] : []),
+    ...(notes.length === 0
+      ? []
+      : [`aria-describedby="${notes.map(([kind]) => `${name}-${kind}`).join(' ')}"`]),
+  ].join(' ');
+  // A page never repeats a password.
+  const value = type === 'password' ? '' : ` value="${escapeHtml(text)}"`;
+  const choices = options?.map(
+    ([one, choice]) =>
+      `<option value="${escapeHtml(one)}"${one === text ? ' selected' : ''}>${escapeHtml(choice)}</option>`,
+  );
+  return [
+    `<div class="field"><label for="${name}">${escapeHtml(label)}</label>`,
+    choices === undefined
+      ? `<input ${attributes} type="${type}" required${value}>`
+      : `<select ${attributes}>${choices.join('')}</select>`,
+    ...notes.map(([kind, note = '']) => `<p class="${kind}" id="${name}-${kind}">${escapeHtml(note)}</p>`),
+    '</div>',
+  ].join('\n');
+}
+
+function hiddenField(name: string, value: string): string {
+  return `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
 }
 
 /**
@@ -111,43 +114,39 @@ export function isFormOurs(request: FastifyRequest, { signer }: Pick<Context, 's
   return isCsrfTokenValid(request.cookies, fieldOf(request.body, 'csrfToken'), signer);
 }
 
+/** Refuses forms that are not ours, on all routes of this plugin that take forms. */
+export function requireOwnForms(app: FastifyInstance, context: Pick<Context, 'signer'>): void {
+  app.addHook('preValidation', async (request) => {
+    if (request.method !== 'POST' || isFormOurs(request, context)) return;
+    throw forbidden('The form was too old. Please send it again.');
+  });
+}
+
 /** Whether a person has sent the form of a page. Programs ask for JSON, or for no HTML. */
 export function isFromPage(request: FastifyRequest): boolean {
   return prefersHtml(request) && !wantsJson(request.body);
 }
 
-/** Answers people whose form was refused with the form. Programs get the error. */
-export function answerForms(app: FastifyInstance, context: Context, forms: readonly Form[]): void {
-  const formOf = (request: FastifyRequest): Form | undefined =>
-    isFromPage(request) ? forms.find(({ action }) => action === request.routeOptions.url) : undefined;
-
-  app.addHook('preValidation', async (request) => {
-    if (formOf(request) === undefined || isFormOurs(request, context)) return;
-    throw forbidden('The form was too old. Please send it again.');
-  });
-
+/** Answers people whose form was refused with the form, and programs with the error. */
+export function showAgain(
+  app: FastifyInstance,
+  show: (request: FastifyRequest, reply: FastifyReply, shown: Shown) => FastifyReply | Promise<FastifyReply>,
+): void {
   app.setErrorHandler((cause, request, reply) => {
-    const sent = formOf(request);
     const error = asApiError(cause);
-    if (sent === undefined || error.code === 'internal_server_error') throw cause;
+    if (error.code === 'not_authenticated' && prefersHtml(request))
+      return reply.redirect(`${app.basePath}/auth/login?notice=log-in`, 303);
+    if (request.method !== 'POST' || !isFromPage(request) || error.code === 'internal_server_error')
+      throw cause;
     if (error.retryAfterSeconds !== null) reply.header('retry-after', error.retryAfterSeconds);
-    const errors = error.code === 'invalid_fields' ? fieldErrors(sent, error) : {};
-    const text = Object.keys(errors).length > 0 ? 'Please check what is marked below.' : error.message;
-    const shown = { status: error.statusCode, message: alert(escapeHtml(text)), errors };
-    return sendForm(context, request, reply, sent, request.body, shown);
+    const isMarked = error.code === 'invalid_fields';
+    return show(request, reply, {
+      status: error.statusCode,
+      message: alert(isMarked ? 'Please check what is marked below.' : escapeHtml(error.message)),
+      given: request.body,
+      errors: isMarked ? error.details : {},
+    });
   });
-}
-
-/** Returns messages by field name, as sentences: `must have …` becomes `Name must have …`. */
-function fieldErrors({ fields }: Form, { details }: ApiError): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    fields.flatMap(({ name, label }) => {
-      const text = details[name];
-      if (typeof text !== 'string') return [];
-      if (text === 'Required') return [[name, `${label} is required`]];
-      return [[name, text.startsWith('must ') ? `${label} ${text}` : `Here ${text}`]];
-    }),
-  );
 }
 
 /** Accepts forms. Within this plugin, a body that begins like a JSON object is JSON, and any other body is a form. */
@@ -185,11 +184,4 @@ export function fieldOf(body: unknown, name: string): string {
 /** Whether the caller wants JSON (`json=true`) instead of a redirect. */
 export function wantsJson(body: unknown): boolean {
   return fieldOf(body, 'json') === 'true' || (isRecord(body) && body.json === true);
-}
-
-/** Describes a form, or JSON with the same fields. @param names of fields besides those of every form */
-export function formFields(...names: readonly string[]) {
-  const all = [...names, 'csrfToken', 'callbackUrl', 'json'];
-  const shape = Type.Partial(Type.Object(Object.fromEntries(all.map((name) => [name, Type.String()]))));
-  return { 'application/x-www-form-urlencoded': shape, 'application/json': shape };
 }

@@ -1,5 +1,5 @@
 /**
- * Login and logout in the form of NextAuth 4.
+ * Login and logout in the form of NextAuth 4, for pages and for programs.
  *
  * Callers: anybody. The gateway limits logins.
  */
@@ -7,29 +7,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
 import { csrfToken } from '#api/auth/csrf.ts';
-import type { Context, Routes } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { redirectTo } from '#api/http/media.ts';
-import { MapOf, Nullable } from '#api/values/schemas.ts';
+import { alert } from '#api/http/page.ts';
+import { MapOf } from '#api/values/schemas.ts';
+import { escapeHtml } from '#shared/page.ts';
 import { ACCOUNT_PATH } from './account-page.ts';
-import {
-  acceptForms,
-  answerForms,
-  fieldOf,
-  formFields,
-  isFormOurs,
-  isFromPage,
-  sendForm,
-  wantsJson,
-} from './form.ts';
+import { acceptForms, fieldOf, isFormOurs, isFromPage, showAgain, wantsJson } from './form.ts';
 import { checkPassword, finishLogin, loggedIn, redeemVerification, signOut, texts } from './login.ts';
-import { forms, saidOf } from './pages.ts';
+import { sendLoginForm } from './pages.ts';
 
 const Text = Type.String();
-const User = Type.Object({ id: Text, name: Nullable(Text), email: Text });
-const Session = Type.Object(
-  { user: Type.Optional(User), expires: Type.Optional(Text) },
-  { description: 'Empty without a session.' },
-);
 const Url = Type.Object({ url: Text });
 const loggedOut = {
   200: {
@@ -42,91 +30,63 @@ const loginReplies = {
   ...loggedOut,
   401: { ...Url, description: 'With `json: true`: refused; the address says why.' },
 };
+const Session = Type.Object(
+  {
+    user: Type.Optional(Type.Object({ id: Text, name: Text, email: Text })),
+    expires: Type.Optional(Text),
+  },
+  { description: 'Empty without a session.' },
+);
+
+const callbacks = {
+  credentials: {
+    summary: 'Log in with e-mail address and password',
+    fields: ['email', 'password'],
+    check: checkPassword,
+  },
+  token: {
+    summary: 'Log in with the token of a mail, and set a password',
+    fields: ['token', 'password', 'name'],
+    check: redeemVerification,
+  },
+} as const;
 
 export const loginRoutes: Routes = async (app, { context }) => {
-  const { config } = context;
+  const { config, random, signer } = context;
   const { publicUrl } = config;
   acceptForms(app);
-  answerForms(app, context, forms);
+  showAgain(app, (request, reply, shown) => sendLoginForm(context, request, reply, shown));
 
-  app.post(
-    '/api/auth/callback/credentials',
-    {
-      schema: { summary: 'Log in with e-mail address and password', response: loginReplies },
-      config: { reads: formFields('email', 'password') },
-    },
-    async (request, reply) => {
-      if (!isFormOurs(request, context)) return askForForm(request, reply);
-      const email = fieldOf(request.body, 'email');
-      const checked = await checkPassword(context, email, fieldOf(request.body, 'password'));
-      return answer(
-        request,
-        reply,
-        await finishLogin(context, request, checked, { provider: 'credentials', email }),
-      );
-    },
-  );
-
-  app.post(
-    '/api/auth/callback/token',
-    {
-      schema: { summary: 'Log in with the token of a mail, and set a password', response: loginReplies },
-      config: { reads: formFields('token', 'password', 'name') },
-    },
-    async (request, reply) => {
-      if (!isFormOurs(request, context)) return askForForm(request, reply);
-      const checked = await redeemVerification(context, {
-        token: fieldOf(request.body, 'token'),
-        password: fieldOf(request.body, 'password'),
-        name: fieldOf(request.body, 'name'),
-      });
-      return answer(
-        request,
-        reply,
-        await finishLogin(context, request, checked, { provider: 'token', email: null }),
-      );
-    },
-  );
+  for (const provider of ['credentials', 'token'] as const) {
+    const { summary, fields, check } = callbacks[provider];
+    app.post(
+      `/api/auth/callback/${provider}`,
+      { schema: { summary, response: loginReplies }, config: { reads: formFields(fields) } },
+      async (request, reply) => {
+        const { body } = request;
+        if (!isFormOurs(request, context)) return askForForm(request, reply);
+        const checked = await check(context, (name) => fieldOf(body, name));
+        const outcome = await finishLogin(context, request, checked, {
+          provider,
+          email: provider === 'credentials' ? fieldOf(body, 'email') : null,
+        });
+        if (outcome.kind === 'refused') return refuse(request, reply, outcome.text);
+        setSessionCookie(reply, outcome.token, { maxAge: config.sessionMaxAgeSeconds, publicUrl });
+        const fallback = isFromPage(request) ? `${publicUrl}${ACCOUNT_PATH}` : '';
+        return go(request, reply, callbackUrl(fieldOf(body, 'callbackUrl') || fallback, publicUrl));
+      },
+    );
+  }
 
   app.post(
     '/api/auth/signout',
-    { schema: { summary: 'End the session', response: loggedOut }, config: { reads: formFields() } },
+    { schema: { summary: 'End the session', response: loggedOut }, config: { reads: formFields([]) } },
     async (request, reply) => {
       if (!isFormOurs(request, context)) return askForForm(request, reply);
       await signOut(context, request, reply);
       return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
     },
   );
-
-  function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    admission: Awaited<ReturnType<typeof finishLogin>>,
-  ) {
-    if (admission.kind === 'session') {
-      setSessionCookie(reply, admission.token, { maxAge: config.sessionMaxAgeSeconds, publicUrl });
-      const fallback = isFromPage(request) ? `${publicUrl}${ACCOUNT_PATH}` : '';
-      return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl') || fallback, publicUrl));
-    }
-    const { text } = admission;
-    const sent = forms.find(({ action }) => action === request.routeOptions.url);
-    if (isFromPage(request) && sent !== undefined) {
-      return sendRefused(context, request, reply, sent, text);
-    }
-    // Clients recognise this case by the address, not by the status.
-    if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
-    return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
-  }
-
-  function askForForm(request: FastifyRequest, reply: FastifyReply) {
-    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
-  }
-};
-
-/** Programs and pages ask these routes before and after a login. */
-export const sessionRoutes: Routes = async (app, { context }) => {
-  const { random, config, signer } = context;
-  const { publicUrl } = config;
 
   app.get(
     '/api/auth/csrf',
@@ -146,7 +106,10 @@ export const sessionRoutes: Routes = async (app, { context }) => {
   app.get(
     '/api/auth/providers',
     { schema: { summary: 'List the ways to log in', response: { 200: MapOf(MapOf(Text)) } } },
-    async () => ({ credentials: provider('credentials', 'Credentials'), token: provider('token', 'Token') }),
+    async () => ({
+      credentials: described('credentials', 'Credentials'),
+      token: described('token', 'Token'),
+    }),
   );
 
   app.get(
@@ -167,29 +130,35 @@ export const sessionRoutes: Routes = async (app, { context }) => {
     });
   }
 
-  function provider(id: string, name: string) {
+  function refuse(request: FastifyRequest, reply: FastifyReply, text: string) {
+    if (isFromPage(request)) {
+      const shown = { status: 401, message: alert(escapeHtml(text)), given: request.body, errors: {} };
+      return sendLoginForm(context, request, reply, shown);
+    }
+    // Clients recognise this case by the address, not by the status.
+    if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
+    return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
+  }
+
+  function askForForm(request: FastifyRequest, reply: FastifyReply) {
+    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
+  }
+
+  function described(id: string, name: string) {
     const signinUrl = `${publicUrl}/api/auth/signin/${id}`;
     return { id, name, type: 'credentials', signinUrl, callbackUrl: `${publicUrl}/api/auth/callback/${id}` };
   }
 };
 
-function sendRefused(
-  context: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  form: (typeof forms)[number],
-  text: string,
-): FastifyReply {
-  const errors =
-    text === texts.invalid
-      ? { email: 'Is this the address of your account?', password: 'Is this its password?' }
-      : {};
-  const message = saidOf(text, reply.server.basePath);
-  return sendForm(context, request, reply, form, request.body, { status: 401, message, errors });
+/** Describes a form, or JSON with the same fields. @param names of fields besides those of every form */
+function formFields(names: readonly string[]) {
+  const all = [...names, 'csrfToken', 'callbackUrl', 'json'];
+  const shape = Type.Partial(Type.Object(Object.fromEntries(all.map((name) => [name, Text]))));
+  return { 'application/x-www-form-urlencoded': shape, 'application/json': shape };
 }
 
 /** Returns the address if it is on our own origin, and otherwise our start page. @param given absolute, or a path */
-export function callbackUrl(given: string, publicUrl: string): string {
+function callbackUrl(given: string, publicUrl: string): string {
   const url = given !== '' && URL.canParse(given, publicUrl) ? new URL(given, publicUrl) : null;
   return url !== null && url.origin === new URL(publicUrl).origin ? url.href : publicUrl;
 }

@@ -6,11 +6,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FailureReason } from '#api/audit/audit.ts';
 import { deleteSessionCookies, sessionCookie, sessionCookies } from '#api/auth/cookies.ts';
-import { isTooLong, normalizeEmail, passwordProblem } from '#api/auth/password.ts';
+import { isTooLong, normalizeEmail, passwordIn } from '#api/auth/password.ts';
 import { endSession, findSession, startSession } from '#api/auth/session.ts';
 import type { Context } from '#api/context.ts';
 import type { Timestamp } from '#api/db/schema.ts';
-import { invalidFields } from '#api/errors.ts';
 import { ensureOrganization } from '#api/resources/organizations/create.ts';
 import { plainName } from '#api/resources/organizations/name.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -27,7 +26,7 @@ import {
   updateUser,
 } from './store.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly kind: 'refused';
   readonly text: string;
   /** Reason for the audit log; null if it is no failed authentication. */
@@ -42,8 +41,6 @@ export const texts = {
   invalid: 'Invalid credentials',
   inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
-  /** Text for people whose session ended between two pages. */
-  sessionRequired: 'SessionRequired',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
   passwordNeeded: 'This link needs a password for the account: send it as "password"',
@@ -55,12 +52,12 @@ interface Login {
   readonly email: string | null;
 }
 
-/** @param email and password as typed; '' if missing */
-export async function checkPassword(
-  { db, passwords }: Pick<Context, 'db' | 'passwords'>,
-  email: string,
-  password: string,
-): Promise<Checked> {
+/** Returns a field as it was typed; '' if it is missing. */
+type FieldOf = (name: 'email' | 'name' | 'password' | 'token') => string;
+
+export async function checkPassword({ db, passwords }: Context, fieldOf: FieldOf): Promise<Checked> {
+  const email = fieldOf('email');
+  const password = fieldOf('password');
   if (email === '' || password === '') return refused(texts.invalid, 'no_credentials_provided', null);
   if (isTooLong(password)) return refused(texts.invalid, 'password_too_long', null);
 
@@ -78,31 +75,23 @@ export async function checkPassword(
   return { kind: 'proven', user };
 }
 
-/** The link in a verification mail, and the values that came with it; '' stands for a missing one. */
-interface Verification {
-  readonly token: string;
-  readonly password: string;
-  readonly name: string;
-}
-
 /**
  * Verifies the address that the link was sent to, once. The account gets the password that comes with the link, because
  * the one of the sign-up may be that of a stranger. All other links of the account end.
  *
  * @throws ApiError invalid_fields for a password or a name that is not allowed
  */
-export async function redeemVerification(
-  { db, clock, random, config, passwords }: Context,
-  { token, password, name }: Verification,
-): Promise<Checked> {
+export async function redeemVerification(context: Context, fieldOf: FieldOf): Promise<Checked> {
+  const { db, clock, random, config, passwords } = context;
+  const token = fieldOf('token');
+  const password = fieldOf('password');
+  const name = fieldOf('name');
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
   const link = usable(await findToken(db, 'verifyEmail', token, clock()));
   if ('kind' in link) return link;
   if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', link.user.id);
-  const problem = passwordProblem(password);
-  if (problem !== null) throw invalidFields({ password: problem });
   const chosen = name === '' ? {} : { name: plainName(name) };
-  const passwordHash = await passwords.hash(password);
+  const passwordHash = await passwords.hash(passwordIn(password));
 
   return db.transaction().execute(async (trx) => {
     // Check again, because another link of the account may have been used meanwhile.

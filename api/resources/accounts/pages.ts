@@ -1,16 +1,42 @@
 /**
- * The pages of the login and of the mails about an account. Operators with a front end of their own serve these paths
- * there instead.
+ * The pages with one form: log in, sign up, confirm an address, choose a new password. Operators with a front end of their
+ * own serve these paths there instead. No reply reveals whether an address has an account.
  *
- * Callers: anybody.
+ * Callers: anybody, limited by address.
  */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { emailIn, passwordIn } from '#api/auth/password.ts';
 import type { Context, Routes } from '#api/context.ts';
-import { forbidden, TOO_MANY_REQUESTS } from '#api/errors.ts';
-import { sendPage } from '#api/http/page.ts';
-import { alert, type Field, links, notice } from '#api/http/page-form.ts';
+import { badRequest, forbidden, TOO_MANY_REQUESTS } from '#api/errors.ts';
+import { alert, links, notice, sendPage } from '#api/http/page.ts';
+import type { LimitName } from '#api/limits/table.ts';
+import { plainName } from '#api/resources/organizations/name.ts';
 import { escapeHtml } from '#shared/page.ts';
-import { type Form, fieldOf, missingServer, SIGN_UP_PATH, sendForm } from './form.ts';
+import { changeEmail, forgotPassword, resendVerification, resetPassword, signUp } from './actions.ts';
+import {
+  acceptForms,
+  type Field,
+  type Form,
+  fieldOf,
+  formsOf,
+  requireOwnForms,
+  type Shown,
+  showAgain,
+} from './form.ts';
 import { texts } from './login.ts';
+
+interface PageForm extends Form {
+  readonly path: string;
+  readonly title: string;
+  /** HTML above the form. */
+  readonly lead: string;
+  /** Whether a mail follows. */
+  readonly isMailed?: boolean;
+  readonly links: readonly (readonly [path: string, text: string])[];
+  readonly limit?: LimitName;
+  /** What the form does, if it is sent to its own page. @returns the page that follows */
+  readonly take?: (context: Context, request: FastifyRequest, reply: FastifyReply) => Promise<string>;
+}
 
 const email: Field = { name: 'email', label: 'E-mail', type: 'email', autocomplete: 'email' };
 const newPassword: Field = {
@@ -21,13 +47,20 @@ const newPassword: Field = {
   hint: '8 to 128 characters, with an upper-case letter and a digit',
 };
 const person: Field = { name: 'name', label: 'Name', type: 'text', autocomplete: 'name' };
-const logIn = ['/auth/login', 'Log in'] as const;
-const forgotten = ['/auth/forgot-password', 'Forgot your password?'] as const;
-const another = ['/auth/verification-requested', 'Ask for another mail'] as const;
-const signUp = [SIGN_UP_PATH, 'Create an account'] as const;
 
-const loginForm: Form = {
-  path: '/auth/login',
+const LOGIN = '/auth/login';
+const SIGN_UP = '/auth/signup';
+const VERIFICATION = '/auth/verification-requested';
+const FORGOT = '/auth/forgot-password';
+const RESET = `${FORGOT}/reset`;
+const CHANGE = '/verify-email-change';
+
+const logIn = [LOGIN, 'Log in'] as const;
+const forgotten = [FORGOT, 'Forgot your password?'] as const;
+const another = [VERIFICATION, 'Ask for another mail'] as const;
+
+const loginForm: PageForm = {
+  path: LOGIN,
   action: '/api/auth/callback/credentials',
   title: 'Log in',
   lead: '',
@@ -37,36 +70,49 @@ const loginForm: Form = {
   ],
   hidden: ['callbackUrl'],
   submit: 'Log in',
-  isMailed: false,
-  links: [forgotten, signUp],
+  links: [forgotten, another, [SIGN_UP, 'Create an account']],
 };
 
-const signUpForm: Form = {
-  path: SIGN_UP_PATH,
-  action: '/api/auth/signup',
+const signUpForm: PageForm = {
+  path: SIGN_UP,
+  action: SIGN_UP,
   title: 'Create an account',
   lead: '<p>We send a mail to your address. Its link confirms that the address is yours.</p>',
   fields: [person, email, newPassword],
-  hidden: [],
   submit: 'Create the account',
   isMailed: true,
   links: [logIn, forgotten],
+  limit: 'auth.signup',
+  async take(context, request) {
+    const { body } = request;
+    checkOpen(context);
+    await signUp(context, {
+      name: plainName(fieldOf(body, 'name')),
+      email: emailIn(fieldOf(body, 'email')),
+      password: passwordIn(fieldOf(body, 'password')),
+    });
+    return `${VERIFICATION}?notice=sent`;
+  },
 };
 
-const verificationForm: Form = {
-  path: '/auth/verification-requested',
-  action: '/api/auth/resend-verification',
+const verificationForm: PageForm = {
+  path: VERIFICATION,
+  action: VERIFICATION,
   title: 'Confirm your e-mail address',
   lead: '<p>Open the link in our mail; it serves for a day. Is there no mail? Look among the spam, or let us send another one.</p>',
   fields: [email],
-  hidden: [],
   submit: 'Send another mail',
   isMailed: true,
   links: [logIn, forgotten],
+  limit: 'auth.verifyEmail',
+  async take(context, { body }, reply) {
+    resendVerification(context, reply, emailIn(fieldOf(body, 'email')));
+    return `${VERIFICATION}?notice=sent`;
+  },
 };
 
 /** It has a button, because programs that only open links must not use them up. */
-const verifyForm: Form = {
+const verifyForm: PageForm = {
   path: '/auth/verify',
   action: '/api/auth/callback/token',
   title: 'Confirm your e-mail address',
@@ -74,113 +120,139 @@ const verifyForm: Form = {
   fields: [person, newPassword],
   hidden: ['token', 'callbackUrl'],
   submit: 'Confirm and log in',
-  isMailed: false,
   links: [another, forgotten],
 };
 
-const forgotForm: Form = {
-  path: '/auth/forgot-password',
-  action: '/api/auth/forgot-password',
+const forgotForm: PageForm = {
+  path: FORGOT,
+  action: FORGOT,
   title: 'Forgot your password?',
-  lead: '<p>We send you a mail with a link to choose a new one.</p>',
+  lead: '<p>We send you a mail with a link to choose a new one. The link serves for an hour.</p>',
   fields: [email],
-  hidden: [],
   submit: 'Send the mail',
   isMailed: true,
   links: [logIn],
+  limit: 'auth.forgotPassword',
+  async take(context, { body }, reply) {
+    forgotPassword(context, reply, emailIn(fieldOf(body, 'email')));
+    return `${FORGOT}?notice=sent`;
+  },
 };
 
-const resetForm: Form = {
-  path: '/auth/forgot-password/reset',
-  action: '/api/auth/reset-password',
+const resetForm: PageForm = {
+  path: RESET,
+  action: RESET,
   title: 'Choose a new password',
   lead: '<p>You are logged out everywhere when it is changed.</p>',
   fields: [{ ...newPassword, label: 'New password' }],
   hidden: ['token'],
   submit: 'Change the password',
-  isMailed: false,
-  links: [['/auth/forgot-password', 'Ask for another link'], logIn],
+  links: [[FORGOT, 'Ask for another link'], logIn],
+  async take(context, request) {
+    const token = fieldOf(request.body, 'token');
+    const password = passwordIn(fieldOf(request.body, 'password'));
+    if (!(await resetPassword(context, request, { token, password })))
+      throw badRequest('This link has ended or was used. Please ask for another one.');
+    return `${LOGIN}?notice=password-changed`;
+  },
 };
 
-export const forms = [loginForm, signUpForm, verificationForm, verifyForm, forgotForm, resetForm] as const;
-
-/** The pages that follow a form that was taken, by the route of the form. */
-export const nextPages: Readonly<Record<string, string>> = {
-  [signUpForm.action]: `${verificationForm.path}?notice=signed-up`,
-  [verificationForm.action]: `${verificationForm.path}?notice=sent`,
-  [forgotForm.action]: '/auth/forgot-password/email-sent',
-  [resetForm.action]: `${loginForm.path}?notice=password-changed`,
+const changeForm: PageForm = {
+  path: CHANGE,
+  action: CHANGE,
+  title: 'Change your e-mail address',
+  lead: '<p>One step more: the address that got our mail becomes that of your account. You are then logged out everywhere.</p>',
+  fields: [],
+  hidden: ['token'],
+  submit: 'Change the address',
+  links: [['/account', 'Your account']],
+  async take(context, request) {
+    if (!(await changeEmail(context, request, fieldOf(request.body, 'token'))))
+      throw badRequest('This link has ended or was used, or the address is taken.');
+    return `${LOGIN}?notice=email-changed`;
+  },
 };
+
+const forms = [loginForm, signUpForm, verificationForm, verifyForm, forgotForm, resetForm, changeForm];
+
+export const accountPages: Routes = async (app, { context }) => {
+  acceptForms(app);
+  requireOwnForms(app, context);
+  const byPath = new Map(forms.map((form) => [form.path, form]));
+  showAgain(app, (request, reply, shown) => {
+    const form = byPath.get(request.routeOptions.url ?? '') ?? loginForm;
+    return sendForm(context, request, reply, form, shown);
+  });
+  for (const form of forms) {
+    const { path, limit = null, take } = form;
+    app.get(path, { schema: { hide: true } }, async (request, reply) => {
+      if (form === signUpForm) checkOpen(context);
+      const { query } = request;
+      return sendForm(context, request, reply, form, { given: query, message: saidIn(query) });
+    });
+    if (take === undefined) continue;
+    app.post(path, { schema: { hide: true }, config: { limit } }, async (request, reply) =>
+      reply.redirect(app.basePath + (await take(context, request, reply)), 303),
+    );
+  }
+};
+
+/** Sends the page of a form that has been refused by the login. */
+export function sendLoginForm(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  shown: Shown,
+): FastifyReply {
+  const form = request.routeOptions.url === verifyForm.action ? verifyForm : loginForm;
+  return sendForm(context, request, reply, form, shown);
+}
+
+function sendForm(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  form: PageForm,
+  { status = 200, message = '', given, errors = {} }: Partial<Shown>,
+): FastifyReply {
+  const { basePath } = reply.server;
+  const isShown = ([path]: readonly [string, string]) => context.config.isSignupEnabled || path !== SIGN_UP;
+  return sendPage(reply, status, form.title, [
+    message,
+    form.isMailed && !context.mailer.hasServer ? alert(NO_SERVER) : '',
+    form.lead,
+    formsOf(context, request, reply, { given, errors })(form),
+    links(form.links.filter(isShown).map(([path, text]) => [basePath + path, text])),
+  ]);
+}
+
+const NO_SERVER =
+  'This service has no mail server (SMTP_URL), so no mail arrives. Its operator finds the mail in the table mailOutbox.';
 
 const notices: ReadonlyMap<string, string> = new Map([
-  [
-    'signed-up',
-    'Almost done: a mail is on its way to you, unless your address got five within the last hour.',
-  ],
-  [
-    'sent',
-    'If this address waits for its confirmation, another mail is on its way, unless it got five within the last hour.',
-  ],
+  ['sent', 'If this address can have a mail, it is on its way, unless it got five within the last hour.'],
   [
     'password-changed',
     'Your password is changed, and you were logged out everywhere. Log in with the new one.',
   ],
+  [
+    'email-changed',
+    'Your e-mail address is changed, and you were logged out everywhere. Log in with the new one.',
+  ],
   ['signed-out', 'You are logged out.'],
+  ['log-in', 'Please log in.'],
+  ['mailed', 'If the address can be used, a mail with a link is on its way to it.'],
+  ['revoked', 'The key is revoked.'],
 ]);
 
-/** Returns fixed texts only, so that a link cannot put its own words on a page. @returns HTML */
-export function saidOf(error: string, basePath: string): string {
-  const ask = `<a href="${basePath}${another[0]}">ask for another mail</a>`;
-  switch (error) {
-    case texts.unverified:
-      return alert(
-        `Your e-mail address is not confirmed yet. Open the link in the mail that we sent, or ${ask}.`,
-      );
-    case texts.invalidToken:
-      return alert(`This link has ended, or a newer one was sent. Please ${ask}.`);
-    case texts.alreadyVerified:
-      return notice(
-        `Your e-mail address is confirmed already. You can <a href="${basePath}${logIn[0]}">log in</a>.`,
-      );
-    case texts.invalid:
-      return alert('The e-mail address or the password is wrong.');
-    case texts.sessionRequired:
-      return alert('Your session has ended. Please log in again.');
-    case texts.passwordNeeded:
-    case texts.inactive:
-    case TOO_MANY_REQUESTS:
-      return alert(escapeHtml(error));
-    default:
-      return alert('This did not work. Please try again.');
-  }
+/** Returns the message that the address of a page names: fixed texts only, so that a link cannot bring its own. */
+export function saidIn(query: unknown): string {
+  const error = fieldOf(query, 'error');
+  const news = notices.get(fieldOf(query, 'notice'));
+  if (error === '') return news === undefined ? '' : notice(news);
+  const isKnown = error === TOO_MANY_REQUESTS || Object.values<string>(texts).includes(error);
+  return alert(isKnown ? escapeHtml(error) : 'This did not work. Please try again.');
 }
-
-export const accountPages: Routes = async (app, { context }) => {
-  const { basePath } = app;
-
-  for (const shown of forms) {
-    app.get(shown.path, { schema: { hide: true } }, async (request, reply) => {
-      if (shown === signUpForm) checkOpen(context);
-      const error = fieldOf(request.query, 'error');
-      const news = notices.get(fieldOf(request.query, 'notice'));
-      const message = news === undefined ? '' : notice(news);
-      return sendForm(context, request, reply, shown, request.query, {
-        message: error === '' ? message : saidOf(error, basePath),
-      });
-    });
-  }
-
-  app.get('/auth/forgot-password/email-sent', { schema: { hide: true } }, async (_request, reply) =>
-    sendPage(reply, 200, 'Look into your mailbox', [
-      ...missingServer(context),
-      '<p>If this address has an account, a mail is on its way, unless it got five within the last hour. Its link serves for an hour. If none arrives, look among the spam, and check the address that you gave.</p>',
-      links([
-        [`${basePath}${forgotForm.path}`, 'Ask again'],
-        [`${basePath}${loginForm.path}`, 'Log in'],
-      ]),
-    ]),
-  );
-};
 
 /**
  * Everybody may sign up, or nobody. An organization without people is no exception: the operator adds people with
@@ -188,7 +260,7 @@ export const accountPages: Routes = async (app, { context }) => {
  *
  * @throws ApiError forbidden
  */
-export function checkOpen({ config }: Pick<Context, 'config'>): void {
+function checkOpen({ config }: Pick<Context, 'config'>): void {
   if (!config.isSignupEnabled)
     throw forbidden('Sign-up is closed on this server. Ask its operator for an account.');
 }

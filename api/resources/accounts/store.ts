@@ -7,7 +7,7 @@ import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 
 export type User = Decoded<UserTable>;
-type Purpose = AccountTokenTable['purpose'];
+export type Purpose = AccountTokenTable['purpose'];
 
 export interface AccountLink {
   readonly user: User;

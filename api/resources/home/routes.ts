@@ -11,8 +11,7 @@ import { findSession } from '#api/auth/session.ts';
 import type { Routes } from '#api/context.ts';
 import { serviceUnavailable } from '#api/errors.ts';
 import { prefersHtml } from '#api/http/error-page.ts';
-import { sendPage } from '#api/http/page.ts';
-import { alert, notice } from '#api/http/page-form.ts';
+import { alert, notice, sendPage } from '#api/http/page.ts';
 import { ACCOUNT_PATH } from '#api/resources/accounts/account-page.ts';
 import { escapeHtml } from '#shared/page.ts';
 

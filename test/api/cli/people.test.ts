@@ -6,7 +6,7 @@ import { publicUrl, startApi, type TestApi } from '#test/support/api-app.ts';
 import { apiCommand } from '#test/support/cli.ts';
 import { sharedDatabase } from '#test/support/database.ts';
 import { countTables } from '#test/support/full-workspace.ts';
-import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
+import { type Browser, logInOwner, openBrowser, signUp } from '#test/support/login.ts';
 import { lastMail } from '#test/support/mails.ts';
 import { firstOrganization } from '#test/support/people.ts';
 
@@ -66,7 +66,7 @@ t.test('add: the person gets a link, chooses a password, and manages the organiz
 t.test('add: the password of a sign-up by somebody else is not confirmed', async (t) => {
   const { api, told } = await start(t);
   const stranger = { name: 'Mallory', email: 'ben@example.com', password: 'Password1' };
-  t.equal((await api.client('POST', '/api/auth/signup', stranger)).status, 200);
+  await signUp(api, stranger);
   const token = tokenOf((await told('add', 'ben@example.com')).link);
   t.match((await verify(openBrowser(api), { token })).json.url, /error=/);
   await verify(openBrowser(api), { token, password: 'Password2', name: 'Ben' });
@@ -125,11 +125,11 @@ t.test('remove: what belongs to the person alone goes too, and is gone at once',
   const before = await countTables(db);
   const ada = openBrowser(api);
   const account = { name: 'Ada', email: 'ada@example.com', password: 'Password1' };
-  await api.client('POST', '/api/auth/signup', account);
+  await signUp(api, account);
   await verify(ada, { token: (await lastMail(api, 'verifyEmail')).token, password: 'Password1' });
   const { apiKey: key } = (await ada.call('POST', '/api/v1/api-keys', { label: 'all' })).json.data;
   const [workspace] = (await ada.call('GET', '/api/v1/management/workspaces')).json.data;
-  await api.client('POST', '/api/auth/forgot-password', { email: 'ada@example.com' });
+  await ada.form('/auth/forgot-password', { email: 'ada@example.com' });
 
   t.match(await told('remove', ' ADA@example.com'), {
     email: 'ada@example.com',

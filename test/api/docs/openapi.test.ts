@@ -65,7 +65,8 @@ t.test(
         accept: 'text/html',
         'x-api-key': apiKey,
       });
-      const isPage = status === 302 || String(headers['content-type']).startsWith('text/html');
+      const isPage =
+        status === 302 || status === 303 || String(headers['content-type']).startsWith('text/html');
       t.ok(isPage || status === 405, `${method} ${url} is hidden because it is a page, or only refuses`);
     }
   },

@@ -1,6 +1,7 @@
 /** Lists requests that succeed where a generated request would not, and operations that succeed in several ways. */
 import type { TestApi } from '#test/support/api-app.ts';
 import type { Operation, Sent } from '#test/support/description.ts';
+import { signUp } from '#test/support/login.ts';
 import { mailsOf } from '#test/support/mails.ts';
 import { protectedForm } from '#test/support/owner.ts';
 import { uploadForm } from '#test/support/requests.ts';
@@ -45,28 +46,21 @@ const script: Successes = async ({ request, world }) => {
 const password = 'Password1';
 
 /** Signs a person up who has not opened the link yet. */
-async function signUp({ api, world }: Place): Promise<string> {
+async function signUpOne({ api, world }: Place): Promise<string> {
   const email = `${world.unique()}@example.com`;
-  await api.client('POST', '/api/auth/signup', { name: 'Walker', email, password });
+  await signUp(api, { name: 'Walker', email, password });
   return email;
 }
 
 /** Creates an account. @returns the reply to the login */
 export async function account(place: Place): Promise<{ readonly email: string; readonly loggedIn: Sent }> {
-  const email = await signUp(place);
+  const email = await signUpOne(place);
   const token = await mailedToken(place, email, 'verifyEmail');
   const { world } = place;
   const loggedIn = await world.options.send(
     await form(world, '/api/auth/callback/token', { token, password, json: 'true' }),
   );
   return { email, loggedIn };
-}
-
-/** Requests a new password, and returns the mailed token. */
-async function resetToken(place: Place): Promise<string> {
-  const { email } = await account(place);
-  await place.api.client('POST', '/api/auth/forgot-password', { email });
-  return mailedToken(place, email, 'resetPassword');
 }
 
 export const successes: Readonly<Record<string, Successes>> = {
@@ -104,7 +98,7 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   async 'POST /api/auth/callback/token'(place) {
-    const token = await mailedToken(place, await signUp(place), 'verifyEmail');
+    const token = await mailedToken(place, await signUpOne(place), 'verifyEmail');
     const all = [{ token, password, json: 'true' }, { token }, { token: 'x', json: 'true' }];
     return Promise.all(all.map((fields) => form(place.world, place.request.url, fields)));
   },
@@ -122,11 +116,6 @@ export const successes: Readonly<Record<string, Successes>> = {
   async 'GET /api/auth/session'(place) {
     const { loggedIn } = await account(place);
     return [place.request, { ...place.request, headers: { cookie: cookiesOf(loggedIn) } }];
-  },
-
-  async 'POST /api/auth/reset-password'(place) {
-    const token = await resetToken(place);
-    return [{ ...place.request, body: JSON.stringify({ token, password: 'Password2' }) }];
   },
 };
 

@@ -79,24 +79,24 @@ const rows: Partial<Record<LimitName, Row>> = {
   'auth.signup': {
     limit: 30,
     windowSeconds: 3600,
-    one: () => from(A, 'POST', '/api/auth/signup', signup(1)),
-    other: () => from(B, 'POST', '/api/auth/signup', signup(1)),
-    same: () => from(`203.0.113.9, ${A}`, 'POST', '/api/auth/signup', signup(2)),
+    one: () => from(A, 'POST', '/auth/signup', signup(1)),
+    other: () => from(B, 'POST', '/auth/signup', signup(1)),
+    same: () => from(`203.0.113.9, ${A}`, 'POST', '/auth/signup', signup(2)),
     identity: `ip:${A}`,
   },
   'auth.forgotPassword': {
     limit: 5,
     windowSeconds: 3600,
-    one: () => from(A, 'POST', '/api/auth/forgot-password', mail),
-    other: () => from(B, 'POST', '/api/auth/forgot-password', mail),
+    one: () => from(A, 'POST', '/auth/forgot-password', mail),
+    other: () => from(B, 'POST', '/auth/forgot-password', mail),
     identity: `ip:${A}`,
   },
   'auth.verifyEmail': {
     limit: 10,
     windowSeconds: 3600,
-    one: () => from('2001:db8::1', 'POST', '/api/auth/resend-verification', mail),
-    other: () => from('2001:db8:0:1::1', 'POST', '/api/auth/resend-verification', mail),
-    same: () => from('2001:db8::2', 'POST', '/api/auth/resend-verification', mail),
+    one: () => from('2001:db8::1', 'POST', '/auth/verification-requested', mail),
+    other: () => from('2001:db8:0:1::1', 'POST', '/auth/verification-requested', mail),
+    same: () => from('2001:db8::2', 'POST', '/auth/verification-requested', mail),
     identity: 'ip:2001:db8::/64',
   },
   'api.v1': {
@@ -137,8 +137,8 @@ const rows: Partial<Record<LimitName, Row>> = {
   'actions.emailUpdate': {
     limit: 3,
     windowSeconds: 3600,
-    one: () => by(owner, 'PUT', '/api/v1/profile/email', wrong),
-    other: () => by(second, 'PUT', '/api/v1/profile/email', wrong),
+    one: () => by(owner, 'POST', '/account/email', wrong),
+    other: () => by(second, 'POST', '/account/email', wrong),
     identity: `user:${ownerId}`,
   },
   'actions.sendLinkSurveyEmail': {

@@ -21,7 +21,6 @@ const cases: readonly (readonly [
   ['/api/v1/api-keys/x', 'management', 'v1', 'any'],
   ['/api/v1/integrations', 'management', 'v1', 'any'],
   ['/api/v1/license/recheck', 'management', 'v1', 'any'],
-  ['/api/v1/profile/email', 'management', 'v1', 'any'],
   ['/api/v1/organizations/o/workspaces', 'management', 'v1', 'any'],
   ['/api/auth/callback/credentials', 'pages', 'v1', null],
   ['/api/v1/%6danagement/me', 'management', 'v1', 'any'],

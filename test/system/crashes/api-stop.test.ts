@@ -77,7 +77,12 @@ async function hangReceiver(t: Test, { api, call }: Running): Promise<void> {
 }
 
 async function hangMails({ api, call }: Running, connections: () => number): Promise<void> {
-  await call('POST', '/api/auth/signup', { name: 'Ada', email: 'ada@example.com', password: 'Password1' });
+  const asked = await call('GET', '/api/auth/csrf');
+  const { csrfToken } = (await asked.json()) as { csrfToken: string };
+  const account = { name: 'Ada', email: 'ada@example.com', password: 'Password1' };
+  const body = new URLSearchParams({ csrfToken, ...account });
+  const headers = { cookie: String(asked.headers.getSetCookie()[0]?.split(';')[0]) };
+  await fetch(new URL('/auth/signup', asked.url), { method: 'POST', headers, body, redirect: 'manual' });
   await until(() => connections() > 0, 'the mail server is called', api);
 }
 

@@ -99,8 +99,8 @@ t.test('both listen on the port and answer, and one of them prints the first cre
 
 t.test('a limit has one counter for all of them', async (t) => {
   // Thirty an hour from one address, including requests that are refused for other reasons.
-  const signUp = (): Promise<number> => ask('/api/auth/signup', {}, 'POST');
-  t.equal(await signUp(), 400);
+  const signUp = (): Promise<number> => ask('/auth/signup', {}, 'POST');
+  t.equal(await signUp(), 403);
   await until(async () => (await signUp()) === 429, 'the limit is reached');
   t.equal((await redis.client.keys('fga:auth.signup:*')).length, 1);
 });

@@ -3,7 +3,8 @@ import t, { type Test } from 'tap';
 import { endAccounts } from '#api/jobs/scheduled-jobs.ts';
 import { unusedAccounts } from '#api/resources/accounts/expiry.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { startApi, type TestApi } from '#test/support/api-app.ts';
+import { startApi } from '#test/support/api-app.ts';
+import { openBrowser, signUp } from '#test/support/login.ts';
 import { planOf } from '#test/support/query-plan.ts';
 
 const DAY = 86_400_000;
@@ -19,9 +20,9 @@ async function begin(t: Test) {
     db,
     now,
     idOf,
-    async signUp(name: string): Promise<string> {
+    async signUpAs(name: string): Promise<string> {
       const email = `${name}@example.com`;
-      await api.client('POST', '/api/auth/signup', { name, email, password: 'Password1' });
+      await signUp(api, { name, email, password: 'Password1' });
       return idOf(email);
     },
     run: () => endAccounts(api.context, () => false, { info: () => undefined, warn: () => undefined }),
@@ -33,23 +34,21 @@ async function begin(t: Test) {
   };
 }
 
-const post = (api: TestApi, path: string, body: object) => api.client('POST', path, body);
-
 t.test('an unverified account is deleted after thirty days, and its address is free again', async (t) => {
-  const { api, signUp, run, left } = await begin(t);
-  await signUp('ada');
+  const { api, signUpAs, run, left } = await begin(t);
+  await signUpAs('ada');
   api.advance(30 * DAY);
   await run();
   t.same(await left(), ['ada'], 'an account is deleted exactly at its time');
   api.advance(1);
   await run();
   t.same(await left(), []);
-  await signUp('ada');
+  await signUpAs('ada');
   t.same(await left(), ['ada']);
 });
 
 t.test('keeps an account that was used in any way', async (t) => {
-  const { api, db, now, signUp, organizationId, run, left, idOf } = await begin(t);
+  const { api, db, now, signUpAs, organizationId, run, left, idOf } = await begin(t);
   const used: Record<string, () => Promise<unknown>> = {
     async verified() {
       await db.updateTable('users').set({ emailVerified: now() }).where('name', '=', 'verified').execute();
@@ -63,23 +62,23 @@ t.test('keeps an account that was used in any way', async (t) => {
     },
   };
   for (const [name, use] of Object.entries(used)) {
-    await signUp(name);
+    await signUpAs(name);
     await use();
   }
-  await signUp('unused');
+  await signUpAs('unused');
   api.advance(365 * DAY);
   await run();
   t.same(await left(), Object.keys(used).sort());
 });
 
 t.test('a repeated sign-up or a valid link starts the time again', async (t) => {
-  const { api, signUp, run, left } = await begin(t);
-  await signUp('again');
-  await signUp('link');
-  await signUp('old');
+  const { api, signUpAs, run, left } = await begin(t);
+  await signUpAs('again');
+  await signUpAs('link');
+  await signUpAs('old');
   api.advance(30 * DAY);
-  await signUp('again');
-  await post(api, '/api/auth/resend-verification', { email: 'link@example.com' });
+  await signUpAs('again');
+  await openBrowser(api).form('/auth/verification-requested', { email: 'link@example.com' });
   api.advance(1);
   await run();
   t.same(await left(), ['again', 'link']);

@@ -32,10 +32,11 @@ async function start(t: Test): Promise<{ api: TestApi; setBetween: (work: () => 
 }
 
 async function resetPassword(api: TestApi): Promise<void> {
-  await api.client('POST', '/api/auth/forgot-password', { email: owner.email });
+  const browser = openBrowser(api);
+  await browser.form('/auth/forgot-password', { email: owner.email });
   const { token } = await lastMail(api, 'resetPassword');
-  const reply = await api.client('POST', '/api/auth/reset-password', { token, password: 'Password2' });
-  if (reply.status !== 200) throw new Error(`The password was not changed: ${reply.text}`);
+  const reply = await browser.form('/auth/forgot-password/reset', { token, password: 'Password2' });
+  if (reply.status !== 303) throw new Error(`The password was not changed: ${reply.text}`);
 }
 
 t.test('no session begins with the old password after the change', async (t) => {
@@ -74,7 +75,7 @@ t.test('the old password sends no link for a new address after the change', asyn
   const browser = await logInOwner(api);
   setBetween(() => resetPassword(api));
   const wish = { email: 'thief@example.com', password: owner.password };
-  const reply = await browser.call('PUT', '/api/v1/profile/email', wish);
+  const reply = await browser.form('/account/email', wish);
   t.equal(reply.status, 400);
   t.match(reply.json.details, { password: String });
   const { db } = api.context;

@@ -39,7 +39,6 @@ t.test('errors are HTML for browsers and JSON for programs', async (t) => {
     ['/nothing', 404],
     ['/auth/nothing', 404],
     ['/account/api-keys', 404],
-    ['/api/auth/signup', 404],
     ['/%zz', 400],
   ] as const) {
     const browser = openBrowser(api);
@@ -90,7 +89,7 @@ t.test('the account page: its data, and a key that is created, used, shown once 
   t.equal((await api.client('GET', '/api/v1/management/me', undefined, { 'x-api-key': key })).status, 401);
   const again = await send(browser, path, {});
   t.equal(again.status, 404, 'revoking again changes nothing');
-  t.match(again.text, /role="alert">This key does not exist any more/);
+  t.match(again.text, /role="alert">API Key not found/);
 
   const whole = await send(browser, '/account/api-keys', {
     label: 'all',
@@ -121,7 +120,7 @@ t.test(
 
     const reply = await send(browser, path, {});
     t.equal(reply.status, 404);
-    t.match(reply.text, /role="alert">This key does not exist any more, or you may not revoke it/);
+    t.match(reply.text, /role="alert">API Key not found/);
     t.notMatch(reply.text, 'The key is revoked');
     t.equal((await fresh.manage('GET', '/api/v1/me')).status, 200, 'the key works');
   },
@@ -148,10 +147,13 @@ t.test('a key that cannot be created: the mistake at its field', async (t) => {
   const browser = await logInOwner(api);
   const reach = await firstOrganization(api);
   for (const [fields, text] of [
-    [{ label: ' ', reach, permission: 'read' }, /id="label-error">The name must have more than spaces/],
+    [
+      { label: ' ', reach, permission: 'read' },
+      /id="label-error">Name of the key must have more than spaces/,
+    ],
     [
       { label: 'x'.repeat(256), reach, permission: 'read' },
-      /id="label-error">The name must have at most 255/,
+      /id="label-error">Name of the key must have at most 255/,
     ],
   ] as const) {
     const reply = await send(browser, '/account/api-keys', fields);
@@ -174,8 +176,9 @@ t.test('a key that cannot be created: the mistake at its field', async (t) => {
 
 t.test('changes nothing without a session or a CSRF token', async (t) => {
   const stranger = openBrowser(api);
-  t.match(await open(stranger, '/account'), { status: 302, headers: { location: '/auth/login' } });
-  t.equal((await send(stranger, '/account/api-keys', { label: 'x' })).status, 401);
+  const asked = { status: 303, headers: { location: '/auth/login?notice=log-in' } };
+  t.match(await open(stranger, '/account'), asked);
+  t.match(await send(stranger, '/account/api-keys', { label: 'x' }), asked);
   const browser = await logInOwner(api);
   const form = new URLSearchParams({
     label: 'stolen',
