@@ -30,6 +30,7 @@ const BROAD = [
   'test/policies/policies.test.ts',
   'test/conversations/conversations.test.ts',
   'test/gateway/exchanges/exchanges.test.ts',
+  'test/gateway/cli/sessions/sessions.test.ts',
 ];
 /** Of the test files that import the changed file, so many of the nearest run. */
 const FILES_MAX = 20;
