@@ -9,8 +9,12 @@ import { readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
-import { readS3Credentials, readStorageLocation, storageVariables } from '#api/storage/location.ts';
-import { quotaVariables, readStorageQuota } from '#api/storage/quota.ts';
+import {
+  readS3Credentials,
+  readStorageBytesMax,
+  readStorageLocation,
+  storageVariables,
+} from '#api/storage/location.ts';
 import { parseSurveyUrl, type SurveyUrl } from '#api/values/survey-url.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
 import type { Seconds } from '#shared/clock.ts';
@@ -135,7 +139,6 @@ export const variables = [
       "1 lets webhooks of the operator's organization reach every address, also private ones; for tests with a local receiver",
   },
   ...storageVariables,
-  ...quotaVariables,
   ...recaptchaVariables,
   { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; unset: generated' },
   { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; unset: generated, and printed once' },
@@ -205,7 +208,7 @@ export function readConfig(env: Environment, cwd: string) {
         allowsInternalTargets: read.flag('DANGEROUSLY_ALLOW_WEBHOOK_INTERNAL_URLS'),
       },
       storage: readStorageLocation(read, cwd),
-      storageQuota: readStorageQuota(read.integer),
+      storageBytesMax: readStorageBytesMax(read),
       bootstrap: {
         /** null to generate one, like the secrets of the first start. */
         workspaceId: read.parse('BOOTSTRAP_WORKSPACE_ID', null, parseWorkspaceId),

@@ -106,17 +106,17 @@ async function copyFiles(db: Database, from: Storage, to: Storage, onMissing: (k
   for (let last = ''; ; ) {
     const rows = await db
       .selectFrom('files')
-      .select(['key', 'storedAt'])
+      .select(['key', 'size'])
       .where('key', '>', last)
       .where('removedAt', 'is', null)
       .orderBy('key')
       .limit(PARALLEL)
       .execute();
     const found = await Promise.all(rows.map(({ key }) => copyFile(from, to, key)));
-    for (const [at, { key, storedAt }] of rows.entries()) {
+    for (const [at, { key, size }] of rows.entries()) {
       const how = found[at] ?? 'missing';
       // A grant that nobody has used yet has no file.
-      if (how === 'missing' && storedAt === null) continue;
+      if (how === 'missing' && size === null) continue;
       sum[how] += 1;
       if (how === 'missing') onMissing(key);
     }

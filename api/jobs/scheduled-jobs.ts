@@ -8,8 +8,7 @@ import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { usedBytes } from '#api/storage/quota.ts';
-import { sweepFiles } from '#api/storage/removal.ts';
+import { sweepFiles, usedBytes } from '#api/storage/files.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
@@ -23,7 +22,7 @@ const HOUR_MS: Millis = 60 * 60 * 1000;
 const DAY_MS: Millis = 24 * HOUR_MS;
 /** Long after the last link of such an account has expired, which is valid for a day. */
 const UNVERIFIED_ACCOUNT_DAYS = 30;
-/** An unused grant gives its bytes back up to this much too late. */
+/** Deleted files are gone at once for everybody. This only frees the disk. */
 const SWEEP_FILES_MS: Millis = 60 * 1000;
 /** Part of the quota of all files above which there is a warning every hour. */
 const QUOTA_WARNING = 0.9;
@@ -52,7 +51,6 @@ const jobs: readonly ScheduledJob[] = [
   },
   { name: 'forgetAuditEvents', periodMs: HOUR_MS, run: forgetAudit },
   { name: 'endAccounts', periodMs: HOUR_MS, run: endAccounts },
-  // Files are usually deleted with their owner. This job deletes the rest.
   { name: 'sweepFiles', periodMs: SWEEP_FILES_MS, run: (parts, isStopping) => sweepFiles(parts, isStopping) },
   { name: 'watchQuota', periodMs: HOUR_MS, run: watchQuota },
 ];
@@ -122,10 +120,10 @@ export async function endAccounts(
 }
 
 async function watchQuota({ config, db }: JobParts, _: () => boolean, log: JobLog): Promise<void> {
-  const { totalBytesMax } = config.storageQuota;
-  if (totalBytesMax === null) return;
+  const bytesMax = config.storageBytesMax;
+  if (bytesMax === null) return;
   const bytes = await usedBytes(db);
-  if (bytes > totalBytesMax * QUOTA_WARNING) {
-    log.warn({ bytes, totalBytesMax }, 'uploaded files have nearly used up STORAGE_TOTAL_MIB');
+  if (bytes > bytesMax * QUOTA_WARNING) {
+    log.warn({ bytes, bytesMax }, 'uploaded files have nearly used up STORAGE_TOTAL_MIB');
   }
 }

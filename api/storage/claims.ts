@@ -1,14 +1,14 @@
 /**
- * Keeps uploaded files that an answer or a survey names. A file that nothing names within a day is deleted
- * (removal.ts). Writing an answer or a survey claims its files in the same transaction. A claim is permanent. So a file
- * that was named once stays until it is deleted itself, or together with its response, survey or workspace.
+ * Keeps uploaded files that an answer or a survey names. A file that nothing names within a day is deleted (files.ts).
+ * Writing an answer or a survey claims its files in the same transaction. A claim is permanent. So a file that was named
+ * once stays until it is deleted itself, or together with its response, survey or workspace.
  */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { percentDecoded } from '#api/values/percent-encoding.ts';
 import { isAccess, keyOf, locationOf } from './key.ts';
 
-/** Maximum number of keys in one statement, far below the databases' limits for parameters. */
-const KEYS_MAX = 500;
+/** Maximum number of files that one text claims, far below the databases' limits for parameters. */
+const FILES_MAX = 1_000;
 
 /**
  * Finds the names of files in any text, such as HTML and CSS. Every name that the API makes ends in a UUID and an
@@ -24,31 +24,33 @@ interface Naming {
   readonly now: Timestamp;
 }
 
-/** Claims files whose names are anywhere in a text, such as a survey's document with pictures in its questions. */
-export async function claimFilesIn(
-  db: Database,
-  naming: Naming,
-  claim: (keys: readonly string[]) => Promise<unknown> = async () => undefined,
-): Promise<void> {
+/**
+ * Claims files whose names are anywhere in a text, such as a survey's document with pictures in its questions.
+ *
+ * @returns their keys
+ */
+export async function claimFilesIn(db: Database, naming: Naming): Promise<readonly string[]> {
+  const keys = [...keysIn(naming)].slice(0, FILES_MAX);
+  if (keys.length === 0) return [];
+  await db
+    .updateTable('files')
+    .set({ claimedAt: naming.now })
+    .where('key', 'in', keys)
+    .where('claimedAt', 'is', null)
+    .execute();
+  return keys;
+}
+
+function keysIn({ workspaceId, text }: Naming): ReadonlySet<string> {
   const keys = new Set<string>();
-  for (const [, id = '', access = '', name = ''] of naming.text.matchAll(FILE)) {
+  for (const [, id = '', access = '', name = ''] of text.matchAll(FILE)) {
     // The id in the path may be that of another workspace.
-    for (const owner of new Set([id, naming.workspaceId])) {
+    for (const owner of [id, workspaceId]) {
       const location = isAccess(access) ? locationOf(owner, access, percentDecoded(name)) : null;
       if (location !== null) keys.add(keyOf(location));
     }
   }
-  const all = [...keys];
-  for (let start = 0; start < all.length; start += KEYS_MAX) {
-    const some = all.slice(start, start + KEYS_MAX);
-    await db
-      .updateTable('files')
-      .set({ claimedAt: naming.now })
-      .where('key', 'in', some)
-      .where('claimedAt', 'is', null)
-      .execute();
-    await claim(some);
-  }
+  return keys;
 }
 
 /**
@@ -67,14 +69,14 @@ export async function claimFiles(
   },
 ): Promise<void> {
   const { id, workspaceId, surveyId, updatedAt: now, data } = response;
-  await claimFilesIn(db, { workspaceId, text: JSON.stringify(data), now }, (keys) =>
-    db
-      .updateTable('files')
-      .set({ responseId: id })
-      .where('key', 'in', keys)
-      .where('access', '=', 'private')
-      .where('responseId', 'is', null)
-      .where('surveyId', '=', surveyId)
-      .execute(),
-  );
+  const keys = await claimFilesIn(db, { workspaceId, text: JSON.stringify(data), now });
+  if (keys.length === 0) return;
+  await db
+    .updateTable('files')
+    .set({ responseId: id })
+    .where('key', 'in', keys)
+    .where('access', '=', 'private')
+    .where('responseId', 'is', null)
+    .where('surveyId', '=', surveyId)
+    .execute();
 }

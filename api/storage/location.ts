@@ -30,11 +30,19 @@ export const storageVariables = [
     default: '0',
     meaning: '1 puts the name of the bucket into the path, which most servers other than AWS need',
   },
+  {
+    name: 'STORAGE_TOTAL_MIB',
+    default: '102400',
+    meaning: 'maximum size of all uploaded files in MiB, a tenth of it for one workspace; 0: no limits',
+  },
 ] as const;
+
+const MEBIBYTE = 1_048_576;
+const MIB_MAX = 999_999_999;
 
 type StorageVariable = (typeof storageVariables)[number]['name'];
 
-type Read = Pick<SettingsReader<StorageVariable>, 'text' | 'flag' | 'parse'>;
+type Read = Pick<SettingsReader<StorageVariable>, 'text' | 'flag' | 'parse' | 'integer'>;
 
 /** @param cwd the folder that a relative path starts from */
 export function readStorageLocation(read: Read, cwd: string): StorageLocation {
@@ -55,6 +63,12 @@ export function readStorageLocation(read: Read, cwd: string): StorageLocation {
     );
   });
   return bucket === '' ? { kind: 'disk', path } : { kind: 's3', bucket, endpoint, region, forcePathStyle };
+}
+
+/** Reads the maximum number of bytes of all files; null for no limit. */
+export function readStorageBytesMax(read: Read): number | null {
+  const mebibytes = read.integer('STORAGE_TOTAL_MIB', 0, MIB_MAX);
+  return mebibytes === 0 ? null : mebibytes * MEBIBYTE;
 }
 
 /** Reads the credentials for S3; null if none were given. */

@@ -64,8 +64,6 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
   };
 
   return {
-    receive: null,
-
     async grant({ key, contentType, bytesMax }) {
       // S3 checks the expiry with its own clock, so this uses the real time, not the context's clock.
       const form = createPresignedPost(client, {
@@ -88,8 +86,8 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
     async find(key) {
       const head = await ask(client.send(new HeadObjectCommand(at(key))));
       if (head === null) return null;
-      const { ETag: etag = '', ContentLength: size = 0, LastModified: modified } = head;
-      return { size, etag, modifiedAt: modified?.getTime() ?? 0 };
+      const { ETag: etag = '', ContentLength: size = 0 } = head;
+      return { size, etag };
     },
 
     async read(key, { etag }, { first, last }) {
@@ -112,9 +110,6 @@ export function createS3Storage(location: S3Location, credentials: S3Credentials
       const found = await ask(client.send(new GetObjectCommand(at(PROBE_KEY))));
       if (found?.Body instanceof Readable) found.Body.destroy();
     },
-
-    // There is nothing to delete, because S3 stores nothing of an unfinished POST.
-    async sweep() {},
 
     async close() {
       client.destroy();

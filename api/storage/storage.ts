@@ -9,14 +9,14 @@
  * StorageUnavailable, which tells the operator what to do.
  *
  * Words: a *key* names a file (key.ts); a *grant* is the permission for one upload; a *claim* says that an answer or a
- * survey names the file (claims.ts). A file that nothing names within a day is deleted (removal.ts).
+ * survey names the file (claims.ts). A file that nothing names within a day is deleted (files.ts).
  *
  * @example
  *   const { url, fields } = await storage.grant({ key, contentType: 'image/png', bytesMax: 5_000_000 });
  *   const file = await storage.find(key); // null if nothing was uploaded
  */
 import type { Readable } from 'node:stream';
-import type { Millis, Seconds } from '#shared/clock.ts';
+import type { Seconds } from '#shared/clock.ts';
 
 /** How long a grant is valid. */
 export const GRANT_SECONDS: Seconds = 120;
@@ -49,27 +49,13 @@ export interface StoredFile {
   readonly size: number;
   /** Strong validator with quotes (RFC 9110 8.8.3). */
   readonly etag: string;
-  readonly modifiedAt: Millis;
 }
-
-export type Received =
-  | { readonly kind: 'stored'; readonly size: number; readonly etag: string }
-  | { readonly kind: 'tooLarge' }
-  /** The grant was used before. The first file stays. */
-  | { readonly kind: 'exists' };
 
 /** Every function throws StorageUnavailable if the store cannot work. */
 export interface Storage {
-  /** Grants an upload of one file. A bucket lets the same form replace it until the grant ends. */
+  /** Grants an upload of one file. */
   grant(object: NewObject): Promise<UploadForm>;
-  /**
-   * Takes an upload at the API, whose grant was checked (upload-policy.ts). null for the store takes uploads itself.
-   * Reads to the end of the file, or until it is too large. Unless the outcome is `stored`, nothing is left behind.
-   *
-   * @throws UploadAborted if the stream ends early
-   */
-  readonly receive: ((object: NewObject, file: AsyncIterable<Buffer>) => Promise<Received>) | null;
-  /** Stores a whole file without a grant, and replaces an older one under the key. */
+  /** Stores a whole file, and replaces an older one under the key. */
   put(object: Pick<NewObject, 'key' | 'contentType'>, file: Buffer): Promise<void>;
   /** @returns null if there is no such file */
   find(key: string): Promise<StoredFile | null>;
@@ -79,17 +65,7 @@ export interface Storage {
   delete(key: string): Promise<void>;
   /** Fails if nothing can be stored now. */
   check(): Promise<void>;
-  /** Deletes the remains of uploads that never ended. */
-  sweep(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** The client left during an upload. */
-export class UploadAborted extends Error {
-  constructor(cause: unknown) {
-    super('The upload ended before the file was complete', { cause });
-    this.name = 'UploadAborted';
-  }
 }
 
 export type StorageFault =

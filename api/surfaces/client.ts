@@ -9,7 +9,7 @@ import { ogRoutes } from '#api/resources/og/routes.ts';
 import { clientResponseRoutes } from '#api/resources/responses/client-routes.ts';
 import { displayRoutes, newDisplayRoutes } from '#api/resources/responses/display-routes.ts';
 import { pinRoutes } from '#api/resources/responses/pin-routes.ts';
-import { clientGrantRoutes } from '#api/resources/storage/grant-routes.ts';
+import { clientGrantRoutes } from '#api/resources/storage/grants.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
 import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
 import { userRoutes } from '#api/resources/user/routes.ts';

@@ -15,7 +15,7 @@ import { meRoutes } from '#api/resources/me/routes.ts';
 import { workspaceRoutes } from '#api/resources/organizations/workspace-routes.ts';
 import { managementResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { segmentRoutes } from '#api/resources/segments/routes.ts';
-import { managementGrantRoutes } from '#api/resources/storage/grant-routes.ts';
+import { managementGrantRoutes } from '#api/resources/storage/grants.ts';
 import { surveyRoutes } from '#api/resources/surveys/routes.ts';
 import { webhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Surface } from './surface.ts';

@@ -1,12 +1,11 @@
 /** Stores files and their rows, for tests that do not upload through the API. */
-import { Readable } from 'node:stream';
 import type { TestApi } from './api-app.ts';
 
 /** Writes the row that the API writes before it issues a grant. An existing row stays. */
 export async function addFileRow(
   { context: { db, clock } }: TestApi,
   key: string,
-  fields: { readonly storedAt?: string; readonly createdAt?: string; readonly countedBytes?: number } = {},
+  fields: { readonly createdAt?: string; readonly size?: number } = {},
 ): Promise<void> {
   const [workspaceId = '', access] = key.split('/');
   await db
@@ -15,14 +14,7 @@ export async function addFileRow(
       key,
       workspaceId,
       access: access === 'public' ? 'public' : 'private',
-      surveyId: null,
-      responseId: null,
-      size: null,
-      storedAt: null,
       createdAt: new Date(clock()).toISOString(),
-      countedBytes: 0,
-      claimedAt: null,
-      removedAt: null,
       ...fields,
     })
     .onConflict((conflict) => conflict.column('key').doNothing())
@@ -35,6 +27,5 @@ export async function receiveFile(
   key: string,
   bytes: string | Buffer,
 ): Promise<void> {
-  const object = { key, contentType: 'image/png', bytesMax: 1_000_000 };
-  await storage.receive?.(object, Readable.from([Buffer.from(bytes)]));
+  await storage.put({ key, contentType: 'image/png' }, Buffer.from(bytes));
 }

@@ -90,7 +90,7 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
     })),
   );
   for (const key of fileKeys) {
-    await addFileRow(api, key, { storedAt: at, createdAt: at, countedBytes: 1 });
+    await addFileRow(api, key, { createdAt: at, size: 1 });
     await receiveFile(api, key, 'x');
   }
 }

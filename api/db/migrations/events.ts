@@ -117,27 +117,22 @@ export const events = {
       surveyId: optionalText,
       /** First response that contains it as an answer. The file is deleted with it. */
       responseId: optionalText,
-      /** Size in bytes; null until the upload is confirmed. */
+      /** Size in bytes; null until the upload is known. */
       size: optionalNumber,
       createdAt: text,
-      /** Time when the upload was confirmed. */
-      storedAt: optionalText,
-      /** Bytes that count against the quota: the maximum while granted, then the real size. */
-      countedBytes: numberFromZero,
       /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
       claimedAt: optionalText,
-      /** Time of deletion. The row stays until no upload with its grant can be running. */
+      /** Time of deletion. The row stays until its object is deleted. */
       removedAt: optionalText,
     },
     {
       indexes: {
-        workspaceId: { columns: ['workspaceId', 'createdAt'] },
-        counted: { columns: ['workspaceId', 'countedBytes'] },
-        surveyId: { columns: ['surveyId', 'createdAt'], only: [['surveyId', 'is not', null]] },
-        responseId: { columns: ['responseId', 'createdAt'], only: [['responseId', 'is not', null]] },
-        unsettled: { columns: ['createdAt', 'key'], only: [['storedAt', 'is', null]] },
-        unclaimed: { columns: ['createdAt', 'key'], only: [['claimedAt', 'is', null]] },
-        removed: { columns: ['createdAt', 'key'], only: [['removedAt', 'is not', null]] },
+        used: { columns: ['workspaceId', 'size'], only: [['removedAt', 'is', null]] },
+        surveyId: { columns: ['surveyId'], only: [['surveyId', 'is not', null]] },
+        responseId: { columns: ['responseId'], only: [['responseId', 'is not', null]] },
+        unknown: { columns: ['createdAt'], only: [['size', 'is', null]] },
+        unclaimed: { columns: ['createdAt'], only: [['claimedAt', 'is', null]] },
+        removed: { columns: ['createdAt'], only: [['removedAt', 'is not', null]] },
       },
     },
   ),

@@ -10,7 +10,9 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices, type SlicedTable } from '#api/db/slices.ts';
 import { deleteWorkspace } from '#api/resources/workspaces/store.ts';
-import { type RemovalParts, removeSomeFilesOf } from '#api/storage/removal.ts';
+import { removeFiles } from '#api/storage/files.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import type { Clock } from '#shared/clock.ts';
 import { deleteEmptied } from './store.ts';
 
 interface DeletionLog {
@@ -58,17 +60,12 @@ export async function deleteOrganizations(
   await trx.updateTable('organizations').set({ deletingAt: now }).where('id', 'in', ids).execute();
 }
 
-/**
- * Deletes marked workspaces, and then marked organizations that have none left.
- *
- * @throws StorageUnavailable; the next run continues
- */
+/** Deletes marked workspaces, and then marked organizations that have none left. */
 export async function deleteMarked(
-  parts: RemovalParts,
+  { db, clock }: { readonly db: Database; readonly clock: Clock },
   isStopping: () => boolean,
   log: DeletionLog,
 ): Promise<void> {
-  const { db } = parts;
   for (const { id } of await deletingWorkspaces(db).orderBy('deletingAt').execute()) {
     for (const [table, rowsOf] of Object.entries(contents)) {
       await inSlices(
@@ -81,8 +78,9 @@ export async function deleteMarked(
         isStopping,
       );
     }
-    await inSlices((filesMax) => removeSomeFilesOf(parts, { workspaceId: id }, filesMax), isStopping);
     if (isStopping()) return;
+    // The sweep of files deletes their objects.
+    await removeFiles(db, { workspaceId: id }, toTimestamp(clock()));
     await deleteWorkspace(db, id);
     log.info({ job: 'deleteMarked', workspaceId: id }, 'a workspace was deleted with everything in it');
   }

@@ -123,7 +123,7 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const response = await related(db, row.of(request));
-        const isDeleted = await deleteManagedResponse(context, response.id, request.log);
+        const isDeleted = await deleteManagedResponse(context, response.id);
         if (!isDeleted) throw notFound('Response', response.id);
         return { data: toResponseReply(response, config.publicUrl) };
       },

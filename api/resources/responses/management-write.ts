@@ -2,7 +2,7 @@
  * Creates and deletes responses for the management API, v1 and v2. The versions differ in the shapes of bodies and replies,
  * and in the errors of answers; they pass these in.
  */
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { requireRight } from '#api/auth/plugin.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, existing } from '#api/errors.ts';
@@ -10,8 +10,7 @@ import { timestampIn } from '#api/http/validation.ts';
 import { deleteDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
-import { markFilesOf } from '#api/storage/files.ts';
-import { removeFilesOf } from '#api/storage/removal.ts';
+import { removeFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { ReadAnswers } from './answers.ts';
 import type { NewManagementResponse, ResponseMeta } from './schema.ts';
@@ -69,20 +68,14 @@ export async function createManagedResponse(
   });
 }
 
-/** Deletes a response with its display, and then its files. @returns false if the response was gone */
-export async function deleteManagedResponse(
-  context: Context,
-  responseId: string,
-  log: FastifyBaseLogger,
-): Promise<boolean> {
-  const deleted = await context.db.transaction().execute(async (trx) => {
+/** Deletes a response with its display and its files. @returns false if the response was gone */
+export async function deleteManagedResponse(context: Context, responseId: string): Promise<boolean> {
+  return context.db.transaction().execute(async (trx) => {
     const row = await deleteResponse(trx, responseId);
     if (row !== null && row.displayId !== null) await deleteDisplay(trx, row.displayId);
-    if (row !== null) await markFilesOf(trx, { responseId }, toTimestamp(context.clock()));
+    if (row !== null) await removeFiles(trx, { responseId }, toTimestamp(context.clock()));
     return row !== null;
   });
-  if (deleted) await removeFilesOf(context, { responseId }, log);
-  return deleted;
 }
 
 /** Stores meta as sent, without fields that are null. */

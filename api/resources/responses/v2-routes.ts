@@ -80,7 +80,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
     });
   });
 
-  resource.remove((stored, request) => deleteManagedResponse(context, stored.id, request.log));
+  resource.remove((stored) => deleteManagedResponse(context, stored.id));
 
   /** Converts a response to the format of v2. Unlike on v1, the contact is an id, and there are no tags. */
   function toReply(response: Response) {

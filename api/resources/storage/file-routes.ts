@@ -11,17 +11,18 @@ import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import { may, type Principal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { badRequest, existing, notAuthenticated, notFound, unauthorized } from '#api/errors.ts';
+import { badRequest, existing, notAuthenticated, unauthorized } from '#api/errors.ts';
+import { matchesEtag } from '#api/http/conditional.ts';
 import { binary, media, withoutBody } from '#api/http/media.ts';
 import { findWorkspace } from '#api/resources/workspaces/store.ts';
-import { findGrant } from '#api/storage/files.ts';
+import { findFile, removeFiles } from '#api/storage/files.ts';
 import { type Access, extensionOf, isAccess, keyOf, locationOf, nameProblem } from '#api/storage/key.ts';
-import { removeFile, UPLOAD_MS_MAX } from '#api/storage/removal.ts';
 import type { ByteRange, StoredFile } from '#api/storage/storage.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 import { nameForPeople } from './file-name.ts';
 import { presentationOf } from './file-types.ts';
-import { withStorageErrors } from './grant.ts';
-import { httpDate, select } from './ranges.ts';
+import { select } from './ranges.ts';
+import { withStorageErrors } from './storage-errors.ts';
 
 const PATH = '/storage/:workspaceId/:accessType/*';
 /** Path parameters, each percent-decoded once. */
@@ -48,7 +49,7 @@ const cacheControl: Readonly<Record<Access, string>> = {
 };
 
 export const fileRoutes: Routes = async (app, { context }) => {
-  const { db, storage, clock } = context;
+  const { clock, db, storage } = context;
 
   app.route<{ Params: FileParams }>({
     method: ['GET', 'HEAD'],
@@ -62,15 +63,11 @@ export const fileRoutes: Routes = async (app, { context }) => {
         return access === 'public' || (principal !== null && may(principal, id, 'read'));
       });
       const location = locationOf(workspaceId, access, name);
+      const key = location === null ? '' : keyOf(location);
       // A copy to another store may bring a deleted object back. Its row stays deleted.
-      const grant = location === null ? null : await findGrant(db, keyOf(location));
-      if (location === null || grant === null) throw notFound('file', name);
-      const key = keyOf(location);
+      existing(await findFile(db, key), 'file', name);
       const file = existing(await withStorageErrors(storage.find(key)), 'file', name);
-      // A bucket lets the form of a grant replace the file until the grant ends.
-      const age = clock() - Date.parse(grant.createdAt);
-      const isFinal = storage.receive !== null || age > UPLOAD_MS_MAX;
-      reply.header('cache-control', isFinal || access === 'private' ? cacheControl[access] : 'no-cache');
+      reply.header('cache-control', cacheControl[access]);
       const range = describe(request, reply, file, name);
       if (range === null) return reply.send();
       const stream = await withStorageErrors(storage.read(key, file, range));
@@ -89,9 +86,7 @@ export const fileRoutes: Routes = async (app, { context }) => {
       const principal = principalOf(request);
       const workspaceId = await reachable(request.params.workspaceId, (id) => mayDelete(principal, id));
       const location = locationOf(workspaceId, access, name);
-      if (location !== null) {
-        await withStorageErrors(removeFile(context, keyOf(location)));
-      }
+      if (location !== null) await removeFiles(db, { key: keyOf(location) }, toTimestamp(clock()));
       return { data: 'File deleted successfully' };
     },
   );
@@ -117,19 +112,14 @@ function describe(
     'content-disposition': disposition(isInline, name),
     'content-security-policy': CONTENT_SECURITY,
     etag: file.etag,
-    'last-modified': httpDate(file.modifiedAt),
   });
-  const selection = select(file, {
-    // Ranges are defined for GET alone (RFC 9110 14.2).
-    range: method === 'GET' ? headers.range : undefined,
-    ifRange: [headers['if-range']].flat()[0],
-    ifNoneMatch: headers['if-none-match'],
-    ifModifiedSince: headers['if-modified-since'],
-  });
-  if (selection === 'notModified') {
+  if (matchesEtag(headers['if-none-match'], file.etag)) {
     reply.code(304);
     return null;
   }
+  // Ranges are defined for GET alone (RFC 9110 14.2), and a part must be of the version that the client has.
+  const { 'if-range': known = file.etag, range } = headers;
+  const selection = select(file.size, method === 'GET' && known === file.etag ? range : undefined);
   if (selection === 'unsatisfiable') {
     reply.code(416).header('cache-control', 'no-store').header('content-range', `bytes */${file.size}`);
     return null;

@@ -3,7 +3,7 @@
  * from its name alone, whatever its sender said. Pure.
  */
 
-const mimeTypes = {
+export const mimeTypes = {
   heic: 'image/heic',
   png: 'image/png',
   jpeg: 'image/jpeg',
@@ -40,10 +40,6 @@ export const extensions = Object.keys(mimeTypes) as readonly Extension[];
 export function knownExtension(text: string): Extension | null {
   const lower = text.toLowerCase();
   return extensions.find((extension) => extension === lower) ?? null;
-}
-
-export function mimeTypeOf(extension: Extension): string {
-  return mimeTypes[extension];
 }
 
 /** Whether this is the type of the extension. Parameters and case are ignored. */

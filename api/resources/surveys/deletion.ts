@@ -8,20 +8,17 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { deletePrivateSegment } from '#api/resources/segments/store.ts';
-import { markFilesOf } from '#api/storage/files.ts';
-import { type RemovalLog, removeFilesOf } from '#api/storage/removal.ts';
+import { removeFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
 
-/** Deletes a survey for a caller: purges the states of SDKs, and deletes its files. @returns false if it was gone */
+/** Deletes a survey for a caller, and purges the states of SDKs. @returns false if it was gone */
 export async function removeSurvey(
-  context: Pick<Context, 'config' | 'db' | 'clock' | 'states' | 'storage'>,
+  context: Pick<Context, 'db' | 'clock' | 'states'>,
   survey: Survey,
-  log: RemovalLog,
 ): Promise<boolean> {
   if (!(await deleteSurveyWithContent(context.db, survey, toTimestamp(context.clock())))) return false;
   context.states.purge(survey.workspaceId);
-  await removeFilesOf(context, { surveyId: survey.id }, log);
   return true;
 }
 
@@ -45,7 +42,7 @@ async function deleteSurveyWithContent(
     await lockRow(trx, 'workspaces', workspaceId);
     if (!(await deleteSurvey(trx, id))) return false;
     await deletePrivateSegment(trx, workspaceId, id);
-    await markFilesOf(trx, { surveyId: id }, now);
+    await removeFiles(trx, { surveyId: id }, now);
     return true;
   });
 }

@@ -70,7 +70,7 @@ export const surveyRoutes: Routes = async (app, { context }) => {
     resource.change(AnySurveyChange, async (body, { id }) =>
       existing(await changeSurvey(context, id, body), 'Survey', id),
     );
-    resource.remove((survey, request) => removeSurvey(context, survey, request.log));
+    resource.remove((survey) => removeSurvey(context, survey));
 
     app.get(
       `${url}/:surveyId/singleUseIds`,

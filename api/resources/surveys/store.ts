@@ -124,8 +124,8 @@ export async function updateSurvey(db: Database, survey: Survey): Promise<void> 
 }
 
 /** Claims the files that the survey shows, so that they are not deleted. */
-function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey): Promise<void> {
-  return claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
+async function claimPictures(db: Database, { workspaceId, updatedAt, content }: Survey): Promise<void> {
+  await claimFilesIn(db, { workspaceId, text: JSON.stringify(content), now: updatedAt });
 }
 
 /**

@@ -102,8 +102,8 @@ function addRow(execute: World['execute'], key: string, size: number | null, isR
   const [workspaceId = '', access = ''] = key.split('/');
   const at = '2026-01-01T00:00:00.000Z';
   execute(
-    `insert into "files" ("key", "workspaceId", "access", "size", "createdAt", "storedAt", "removedAt") values (?, ?, ?, ?, ?, ?, ?)`,
-    ...[key, workspaceId, access, size, at, size === null ? null : at, isRemoved ? at : null],
+    `insert into "files" ("key", "workspaceId", "access", "size", "createdAt", "removedAt") values (?, ?, ?, ?, ?, ?)`,
+    ...[key, workspaceId, access, size, at, isRemoved ? at : null],
   );
 }
 

@@ -99,25 +99,25 @@ t.test('numbers, counts, sums and booleans are the same on both databases', asyn
   await db
     .insertInto('files')
     .values([
-      { ...file, key: 'a', countedBytes: large },
-      { ...file, key: 'b', countedBytes: -5 },
+      { ...file, key: 'a', size: large },
+      { ...file, key: 'b', size: -5 },
     ])
     .execute();
   const read = await db.selectFrom('files').selectAll().orderBy('key').execute();
-  t.strictSame(column(read, 'countedBytes'), [large, -5]);
+  t.strictSame(column(read, 'size'), [large, -5]);
   const sums = await db
     .selectFrom('files')
     .select((select) => [
-      select.fn.sum<number>('countedBytes').as('sum'),
+      select.fn.sum<number>('size').as('sum'),
       select.fn.countAll<number>().as('count'),
-      select.fn.max('countedBytes').as('max'),
-      sql<number>`"countedBytes" > 0`.as('isPositive'),
+      select.fn.max('size').as('max'),
+      sql<number>`"size" > 0`.as('isPositive'),
     ])
     .where('key', '=', 'a')
-    .groupBy('countedBytes')
+    .groupBy('size')
     .executeTakeFirstOrThrow();
   t.strictSame({ ...sums }, { sum: large, count: 1, max: large, isPositive: 1 });
-  const { numUpdatedRows } = await db.updateTable('files').set({ countedBytes: 1 }).executeTakeFirst();
+  const { numUpdatedRows } = await db.updateTable('files').set({ size: 1 }).executeTakeFirst();
   t.equal(numUpdatedRows, 2n);
   t.strictSame(await db.selectFrom('secrets').selectAll().where('name', 'in', []).execute(), []);
 });

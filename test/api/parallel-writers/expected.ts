@@ -80,7 +80,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'DELETE /api/v2/management/contact-attribute-keys/{id}',
   ],
   some: [
-    // One sender may run a few uploads of a file at once, and gets an error for more.
+    // Uploads with one grant that arrive at the same time replace each other; later ones are refused.
     'POST /api/v1/client/{workspaceId}/storage/upload',
   ],
 };

@@ -226,17 +226,6 @@ t.test('autoComplete: exactly the set number of finished responses, by creation 
   t.equal(stored.length, 5);
 });
 
-t.test('files: the granted sizes fit into the quota', async (t) => {
-  const replies = await atOnce(
-    numbered(WRITERS, (i) =>
-      asKey('POST', `${management}/storage`, { workspaceId, fileName: `f${i}.txt`, fileType: 'text/plain' }),
-    ),
-  );
-  // Each file takes 5 MiB of 16.
-  t.strictSame(countByStatus(replies), { 200: 3, 413: WRITERS - 3 });
-  t.strictSame(await brokenInvariants(db), []);
-});
-
 async function makeSurvey(overrides: Record<string, unknown>): Promise<string> {
   const { json } = await api.manage('POST', `${management}/surveys`, {
     workspaceId,

@@ -33,7 +33,7 @@ t.test('an empty environment gives all defaults, and no secret', async (t) => {
     mailFrom: { name: 'Floodgate', address: 'noreply@localhost' },
     webhooks: { allowedTargets: { hosts: [], networks: [] }, allowsInternalTargets: false },
     storage: { kind: 'disk', path: '/srv/data/uploads' },
-    storageQuota: { workspaceBytesMax: 10_240 * 1_048_576, totalBytesMax: 102_400 * 1_048_576 },
+    storageBytesMax: 102_400 * 1_048_576,
     bootstrap: { workspaceId: null, email: 'owner@example.com' },
   });
   t.equal(config.trustedProxies.kind, 'cidrs');

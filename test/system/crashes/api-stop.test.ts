@@ -128,10 +128,8 @@ async function hangDatabase(t: Test, { call, database }: Running): Promise<void>
 /** Adds a row whose object the sweep at the next start wants to delete. */
 async function addOrphan(database: string): Promise<void> {
   const db = openTestDatabase(database);
-  await sql`insert into files ("key", "workspaceId", "access", "size", "createdAt", "storedAt")
-    values ('gone/public/a.png', 'gone', 'public', 1, '2020-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z')`.execute(
-    db,
-  );
+  await sql`insert into files ("key", "workspaceId", "access", "size", "createdAt")
+    values ('gone/public/a.png', 'gone', 'public', 1, '2020-01-01T00:00:00.000Z')`.execute(db);
   await db.destroy();
 }
 

@@ -7,14 +7,12 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { addSurvey, apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
-import { addFileRow } from '#test/support/files.ts';
 import { freePort } from '#test/support/ports.ts';
 import { createPostgresDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/until.ts';
 
 /** Twice as many as connections to the database. */
 const CLIENTS = 20;
-const UPLOAD = `/api/v1/client/${workspaceId}/storage/upload`;
 
 async function start(t: Test) {
   const { drop, url } = await createPostgresDatabase();
@@ -104,26 +102,4 @@ t.test('a client that leaves during a transaction that waits for a row holds no 
   await api.isIdle();
   const reply = await api.manage('PUT', `/api/v1/management/surveys/${surveyId}`, { name: 'Changed' });
   t.equal(reply.status, 200, 'the survey is not locked');
-});
-
-t.test('a client that leaves while its upload is looked up gives its upload back', async (t) => {
-  const api = await start(t);
-  const key = `${workspaceId}/private/a--fid--x.png`;
-  await addFileRow(api, key);
-  const { fields } = await api.context.storage.grant({ key, contentType: 'image/png', bytesMax: 1_000 });
-  const form = new FormData();
-  for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  form.append('file', new Blob(['content']), 'x.png');
-  const encoded = new Request('http://a', { method: 'POST', body: form });
-  const type = encoded.headers.get('content-type') ?? '';
-  const bytes = await encoded.text();
-  const begun = `${head('POST', UPLOAD, bytes.length, type)}${bytes.slice(0, -40)}`;
-  await api.leaveWhileLocked('files', Array<string>(8).fill(begun));
-  await api.isIdle();
-  const whole = await fetch(api.url + UPLOAD, {
-    method: 'POST',
-    headers: { 'content-type': type },
-    body: bytes,
-  });
-  t.equal(whole.status, 201, `no upload is in progress: ${await whole.text()}`);
 });

@@ -1,7 +1,7 @@
 /** File names are cleaned: known ones as listed, and random names with some guarantees. */
 
 import t from 'tap';
-import { cleanName, nameForPeople, sentExtension, uniqueName } from '#api/resources/storage/file-name.ts';
+import { cleanName, nameForPeople, uniqueName } from '#api/resources/storage/file-name.ts';
 import { keyOf, locationOf, nameProblem, pathOf } from '#api/storage/key.ts';
 import { readTarget } from '#gateway/policy/target.ts';
 import { anyText } from '#test/support/any-text.ts';
@@ -30,31 +30,29 @@ for (const [sent, extension, base] of [
   ['e\u0301t\u00e9.png', 'png', '\u00e9t\u00e9'],
   ['=\0\u0338.png', 'png', '\u2260'],
   ['e"\u0301.png', 'png', '\u00e9'],
-  ['a\u1fefb.png', 'png', 'ab'],
   ['写真 😀.jpg', 'jpg', '写真 😀'],
-  ['100%.png', 'png', '100%'],
-  ['a%2e%2e%2fb.png', 'png', 'a2e2e2fb'],
-  ['a%%%41.png', 'png', 'a41'],
-  ['CON.txt', 'txt', 'CON'],
-  [`${'x'.repeat(300)}.png`, 'png', 'x'.repeat(200)],
-  [`${'写'.repeat(300)}.png`, 'png', '写'.repeat(200)],
+  ['a%2e%2e%2fb%.png', 'png', 'a2e2e2fb'],
+  [`${'x'.repeat(300)}.png`, 'png', 'x'.repeat(150)],
   [`${'😀'.repeat(300)}.png`, 'png', '😀'.repeat(150)],
-  ['.png', 'png', null],
-  ['...png', 'png', null],
-  ['---.png', 'png', null],
-  ['/.png', 'png', null],
-  ['???.png', 'png', null],
-  ['\u200b\u200b.png', 'png', null],
 ] as const) {
   t.test(`${inAscii(sent)} becomes ${inAscii(base)}`, async (t) => {
-    t.equal(sentExtension(sent), extension);
-    t.equal(cleanName(sent, extension)?.base ?? null, base);
+    t.strictSame(cleanName(sent), { base, extension });
   });
 }
 
-for (const name of ['', 'readme', 'readme.', 'a/b', 'x. ', 'a.b/c', 'a.b\\c']) {
-  t.equal(sentExtension(name), null, `${JSON.stringify(name)} has no extension`);
-}
+for (const name of [
+  '.png',
+  '...png',
+  '---.png',
+  '/.png',
+  '???.png',
+  '\u200b\u200b.png',
+  '',
+  'readme',
+  'a.',
+  'a.b/c',
+])
+  t.equal(cleanName(name), null, `nothing is left of ${inAscii(name)}`);
 
 const parts = fc.constantFrom(
   '..',
@@ -90,7 +88,7 @@ t.test('every name becomes one path segment that all readers decode alike', asyn
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(hostile, (text) => {
-        const name = cleanName(`${text}.png`, 'png');
+        const name = cleanName(`${text}.png`);
         if (name === null) return;
         const fileName = uniqueName(name, uuid);
         const place = {
@@ -99,7 +97,7 @@ t.test('every name becomes one path segment that all readers decode alike', asyn
           element: { surveyId: 's1', elementId: 'q1' },
           fileName,
         } as const;
-        if (/[/\\\p{Cc}]/u.test(fileName) || [...name.base].length > 200) throw new Error(fileName);
+        if (/[/\\\p{Cc}]/u.test(fileName) || [...name.base].length > 150) throw new Error(fileName);
         if (fileName !== fileName.normalize('NFC')) throw new Error('not normalized');
         const path = pathOf(place);
         const target = readTarget(path);
@@ -119,7 +117,7 @@ t.test('every name becomes one path segment that all readers decode alike', asyn
 
 t.test('the longest names of every kind can be read again, with the longest ids', async (t) => {
   for (const character of ['x', 'é', '写', '😀']) {
-    const name = cleanName(`${character.repeat(300)}.docx`, 'docx');
+    const name = cleanName(`${character.repeat(300)}.docx`);
     if (name === null) throw new Error('nothing is left');
     const element = { surveyId: 's'.repeat(25), elementId: 'q'.repeat(255) };
     const fileName = uniqueName(name, uuid);
@@ -133,9 +131,9 @@ t.test('cleaning a clean name changes nothing', async (t) => {
   t.doesNotThrow(() =>
     fc.assert(
       fc.property(hostile, (text) => {
-        const once = cleanName(`${text}.png`, 'png');
+        const once = cleanName(`${text}.png`);
         if (once === null) return;
-        if (cleanName(`${once.base}.png`, 'png')?.base !== once.base) throw new Error(once.base);
+        if (cleanName(`${once.base}.png`)?.base !== once.base) throw new Error(once.base);
       }),
       { numRuns: rounds(2000) },
     ),

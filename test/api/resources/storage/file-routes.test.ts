@@ -1,15 +1,11 @@
 /** Stored files: rights to read and delete them, headers, and invalid paths. */
 import t, { type Test } from 'tap';
 import { startSession } from '#api/auth/session.ts';
-import { insertFile } from '#api/storage/files.ts';
-import { type Access, keyOf, locationOf } from '#api/storage/key.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { apiKey, startApi, startOfTime, type TestApi, workspaceId } from '#test/support/api-app.ts';
-import { receiveFile } from '#test/support/files.ts';
+import { addFileRow, receiveFile } from '#test/support/files.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { startS3 } from '#test/support/s3.ts';
 
-const BYTES_MAX = 1_000_000;
 const content = Buffer.from('0123456789');
 
 interface Shop {
@@ -20,25 +16,14 @@ interface Shop {
   signIn(role?: 'owner' | 'member'): Promise<string>;
 }
 
-/** Writes the row of a file, as every upload does first. @returns its key */
-async function grant(api: TestApi, id: string, access: Access, name: string): Promise<string> {
-  const { db, config } = api.context;
-  const location = locationOf(id, access, name);
-  if (location === null) throw new Error(`${name} is no name of a file`);
-  const key = keyOf(location);
-  // The row of a deleted file stays for an hour.
-  await db.deleteFrom('files').where('key', '=', key).execute();
-  const createdAt = toTimestamp(startOfTime);
-  await insertFile(db, config.storageQuota, { location, surveyId: null, bytesMax: BYTES_MAX, createdAt });
-  return key;
-}
-
 async function shop(t: Test, env: Record<string, string> = {}): Promise<Shop> {
   const api = await startApi(t, { env });
   return {
     api,
     async put(access, name, bytes = content) {
-      const key = await grant(api, workspaceId, access, name);
+      const key = `${workspaceId}/${access}/${name}`;
+      await api.context.db.deleteFrom('files').where('key', '=', key).execute();
+      await addFileRow(api, key);
       await receiveFile(api, key, bytes);
       return `/storage/${workspaceId}/${access}/${name.split('/').map(encodeURIComponent).join('/')}`;
     },
@@ -68,7 +53,6 @@ t.test('GET public: for everybody, cached for a year, with its type, and in a sa
     'content-disposition': `inline; filename="_ photo.png"; filename*=UTF-8''%C3%A4%20photo.png`,
     'content-security-policy': /default-src 'none';.*sandbox$/,
     etag: /^"[^"]+"$/,
-    'last-modified': / GMT$/,
   });
 });
 
@@ -152,40 +136,6 @@ t.test('GET private: needs a key or session that may read, and is not cached', a
   t.equal((await api.client('HEAD', path)).status, 401);
 });
 
-t.test('404: an unknown workspace, an unknown file, a malformed file name', async (t) => {
-  const { api, put } = await shop(t);
-  await put('public', 'a.png');
-  t.match((await api.client('GET', '/storage/nosuch/public/a.png')).json.details, {
-    resource_type: 'Workspace',
-  });
-  for (const name of [
-    'b.png',
-    'folder/a.png',
-    'surveys/s1/elements/q1/a.png',
-    'a.png/b.png',
-    `${'x'.repeat(2000)}.png`,
-  ]) {
-    const reply = await api.client('GET', `/storage/${workspaceId}/public/${name}`);
-    t.equal(reply.status, 404, name.slice(0, 40));
-    t.strictSame(reply.json, {
-      code: 'not_found',
-      message: 'file not found',
-      details: { resource_id: name, resource_type: 'file' },
-    });
-  }
-});
-
-t.test('400: another access type, no extension', async (t) => {
-  const { api } = await shop(t);
-  t.match((await api.client('GET', `/storage/${workspaceId}/secret/a.png`)).json.details, {
-    accessType: String,
-  });
-  for (const method of ['GET', 'DELETE'] as const) {
-    const reply = await api.manage(method, `/storage/${workspaceId}/public/readme`);
-    t.match(reply.json, { code: 'bad_request', details: { fileName: 'File name must have an extension' } });
-  }
-});
-
 t.test('400: path traversal in every spelling, with every method', async (t) => {
   const { api, put } = await shop(t);
   await put('private', 'secret.png');
@@ -265,39 +215,14 @@ t.test('500: a file store that does not answer; only the log has the reason', as
     },
     log: (await import('pino')).pino({}, { write: (line: string) => void lines.push(line) }),
   });
-  await grant(api, workspaceId, 'public', 'a.png');
-  for (const method of ['GET', 'DELETE'] as const) {
-    const reply = await api.manage(method, `/storage/${workspaceId}/public/a.png`);
-    t.equal(reply.status, 500);
-    t.match(reply.json, {
-      code: 'internal_server_error',
-      message: /^File storage is not configured correctly\. /,
-      details: { storage_error_code: 's3_client_error' },
-    });
-    t.notMatch(reply.text, /127\.0\.0\.1/);
-  }
-  t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
-});
-
-t.test('a bucket may replace a public file for a while, so caches keep it only after that', async (t) => {
-  const { endpoint, credentials } = await startS3(t);
-  const api = await startApi(t, {
-    env: {
-      S3_BUCKET_NAME: 'uploads',
-      S3_ENDPOINT_URL: endpoint,
-      S3_FORCE_PATH_STYLE: '1',
-      S3_ACCESS_KEY: credentials.accessKey,
-      S3_SECRET_KEY: credentials.secretKey,
-    },
+  await addFileRow(api, `${workspaceId}/public/a.png`);
+  const reply = await api.manage('GET', `/storage/${workspaceId}/public/a.png`);
+  t.equal(reply.status, 500);
+  t.match(reply.json, {
+    code: 'internal_server_error',
+    message: /^File storage is not configured correctly\. /,
+    details: { storage_error_code: 's3_client_error' },
   });
-  await grant(api, workspaceId, 'public', 'a.png');
-  await api.context.storage.put(
-    { key: `${workspaceId}/public/a.png`, contentType: 'image/png' },
-    Buffer.from('x'),
-  );
-  const cached = async () =>
-    (await api.client('GET', `/storage/${workspaceId}/public/a.png`)).headers['cache-control'];
-  t.equal(await cached(), 'no-cache');
-  api.advance(3_600_000 + 1);
-  t.equal(await cached(), 'public, max-age=31536000, immutable');
+  t.notMatch(reply.text, /127\.0\.0\.1/);
+  t.match(lines.join(''), /S3_BUCKET_NAME, S3_ENDPOINT_URL, S3_REGION: give/);
 });
