@@ -4,8 +4,7 @@ import { createRequire } from 'node:module';
 import type { FastifySchemaCompiler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
-import { type Details, invalidFields } from '#api/errors.ts';
-import { ID_PATTERN } from '#api/values/ids.ts';
+import { invalidFields } from '#api/errors.ts';
 import { isRecord } from '#api/values/schemas.ts';
 import { readTimestamp } from '#api/values/timestamps.ts';
 
@@ -24,6 +23,9 @@ interface Checker<T> {
   /** @returns texts by dotted path, empty without mistakes; paths start with `prefix` */
   issues(value: unknown, prefix?: string): Record<string, string>;
 }
+
+/** No schema allows longer lists. */
+const ITEMS_MAX = 1_000;
 
 const require = createRequire(import.meta.url);
 /** Loads the compiler with the first value to check. Callers cannot wait for a promise, so import() is not possible. */
@@ -47,7 +49,7 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
     is: (value): value is Static<S> => validatorOf(schema).Check(value),
     issues(value, prefix = '') {
       const validator = validatorOf(schema);
-      return validator.Check(value) ? {} : toIssues(validator.Errors(cut(schema, value)), schema, prefix);
+      return validator.Check(value) ? {} : toIssues(validator.Errors(cut(value)), schema, prefix);
     },
   };
 }
@@ -56,110 +58,56 @@ export function checker<S extends TSchema>(schema: S): Checker<Static<S>> {
  * Fastify calls this for every schema of a route. Query and path parameters arrive as text and are converted to the
  * schema's types first. Bodies are not converted, so "1" is not a number there.
  */
-export const validatorCompiler: FastifySchemaCompiler<TSchema> =
-  ({ schema, httpPart }) =>
-  (given: unknown) => {
-    const value = httpPart === 'body' ? given : converted(schema, given);
-    const validator = validatorOf(schema);
-    if (validator.Check(value)) return { value };
-    return { error: invalidFields(toIssues(validator.Errors(cut(schema, value)), schema, '')) };
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const { issues } = checker(schema);
+  return (given: unknown) => {
+    const value = httpPart === 'body' ? given : loadValue().Value.Convert(schema, given);
+    const found = issues(value);
+    return Object.keys(found).length === 0 ? { value } : { error: invalidFields(found) };
   };
-
-/** Converts texts to the types of the schema. An integer is written in digits: `1.5`, `1e1` and `0x10` stay texts. */
-function converted(schema: TSchema, given: unknown): unknown {
-  // The conversion changes its argument.
-  const texts = isRecord(given) ? { ...given } : {};
-  const value = loadValue().Value.Convert(schema, given);
-  const { properties } = schema as { readonly properties?: unknown };
-  if (!isRecord(value) || !isRecord(properties)) return value;
-  const entries = Object.entries(value).map(([name, part]) => {
-    const property = memberOf(properties, name);
-    const isInteger = isRecord(property) && property.type === 'integer';
-    return [name, isInteger && !/^-?\d+$/.test(String(texts[name])) ? texts[name] : part];
-  });
-  return Object.fromEntries(entries);
-}
+};
 
 /**
- * Shortens lists that are too long, but leaves them too long. Findings are computed slowly, item by item, so tens of
- * thousands of items would delay all other requests for one message about their number.
+ * Shortens long lists, but leaves them too long. Findings are computed slowly, item by item, so tens of thousands of
+ * items would delay all other requests for one message about their number.
  */
-function cut(schema: unknown, value: unknown): unknown {
-  if (!isRecord(schema)) return value;
-  if (Array.isArray(value)) {
-    const { items, maxItems } = listSchema(schema);
-    const kept = typeof maxItems === 'number' ? value.slice(0, maxItems + 1) : value;
-    return kept.map((item) => cut(items, item));
-  }
-  const { properties } = schema;
-  if (!isRecord(value) || !isRecord(properties)) return value;
-  const entries = Object.entries(value);
-  return Object.fromEntries(entries.map(([name, part]) => [name, cut(memberOf(properties, name), part)]));
-}
-
-function memberOf(properties: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.hasOwn(properties, name) ? properties[name] : undefined;
-}
-
-/** Returns the list of a schema that may also be null. */
-function listSchema(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const choices: readonly unknown[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
-  const lists = choices.filter(isRecord).filter(({ type }) => type === 'array');
-  return lists.length === 1 && lists[0] !== undefined ? lists[0] : schema;
+function cut(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, ITEMS_MAX + 1).map(cut);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, cut(part)]));
 }
 
 /** Uses the first finding of a path, unless a later one has a text of its own in the schema. */
 function toIssues(findings: readonly Finding[], schema: TSchema, prefix: string): Record<string, string> {
   const issues = new Map<string, string>();
-  /** The types that a value may have, by its path. */
-  const types = new Map<string, string[]>();
-  const add = (path: string, text: string): void => {
-    if (!issues.has(path)) issues.set(path, text);
-  };
   for (const finding of findings) {
     const inside = dotted(prefix, finding.instancePath);
     const path = inside || 'body';
     const own = textIn(schema, finding.schemaPath);
-    const type = finding.keyword === 'type' ? Reflect.get(finding.params, 'type') : undefined;
-    if (own !== null) {
-      issues.set(path, own);
-      types.delete(path);
-    } else if (finding.keyword === 'required') {
+    const known = issues.get(path);
+    const { type } = finding.params as { readonly type?: unknown };
+    if (own !== null) issues.set(path, own);
+    else if (finding.keyword === 'required') {
       for (const name of stringsIn(finding.params, 'requiredProperties')) {
-        add(inside === '' ? name : `${inside}.${name}`, 'Required');
+        issues.set(inside === '' ? name : `${inside}.${name}`, 'Required');
       }
-    } else if (typeof type === 'string') {
-      const known = types.get(path);
-      if (known !== undefined) known.push(type);
-      else if (!issues.has(path)) types.set(path, [type]);
-      add(path, finding.message);
-      // A finding for the whole object is skipped, because each unknown field also has its own finding.
-    } else if (finding.keyword !== 'additionalProperties') add(path, textOf(finding));
+    } else if (finding.keyword === 'type' && known?.startsWith('must be ')) {
+      if (type !== 'null') issues.set(path, `${known} or ${type}`);
+    } else if (known === undefined && !isImplied(finding)) issues.set(path, textOf(finding));
   }
-  for (const [path, all] of types) {
-    const told = all.filter((type) => type !== 'null');
-    // An object that may be null, and has a mistake inside.
-    if (told.length === 0 && issues.keys().some((other) => other.startsWith(`${path}.`))) issues.delete(path);
-    else if (told.length > 0) issues.set(path, `must be ${told.join(' or ')}`);
-  }
-  return Object.fromEntries(issues) satisfies Details;
+  if (issues.size === 0) issues.set(prefix || 'body', 'does not have the right shape');
+  return Object.fromEntries(issues);
 }
 
-function textOf(finding: Finding): string {
-  switch (finding.keyword) {
-    case 'enum':
-      return `must be one of ${stringsIn(finding.params, 'allowedValues').join(', ')}`;
-    case 'pattern':
-      return 'pattern' in finding.params && finding.params.pattern === ID_PATTERN
-        ? 'Invalid cuid2'
-        : finding.message;
-    case 'boolean':
-      return finding.schemaPath.endsWith('/additionalProperties')
-        ? 'is not a field of this request'
-        : finding.message;
-    default:
-      return finding.message;
-  }
+/** Null goes without saying, and a finding for the whole of a value follows one for its parts. */
+function isImplied({ keyword, params }: Finding): boolean {
+  return keyword === 'anyOf' || keyword === 'additionalProperties' || Reflect.get(params, 'type') === 'null';
+}
+
+function textOf({ keyword, message, params, schemaPath }: Finding): string {
+  if (keyword === 'enum') return `must be one of ${stringsIn(params, 'allowedValues').join(', ')}`;
+  const isUnknown = keyword === 'boolean' && schemaPath.endsWith('/additionalProperties');
+  return isUnknown ? 'is not a field of this request' : message;
 }
 
 function stringsIn(params: object, name: string): readonly string[] {

@@ -2,7 +2,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { ID_PATTERN } from './ids.ts';
 
-export const Id = Type.String({ pattern: ID_PATTERN });
+export const Id = Type.String({ pattern: ID_PATTERN, text: 'Invalid cuid2' });
 
 export function Nullable<S extends TSchema>(schema: S) {
   return Type.Union([schema, Type.Null()]);

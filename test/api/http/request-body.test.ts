@@ -24,8 +24,6 @@ const refused: Readonly<Record<string, Buffer | string>> = {
   'NUL in a key': '{"\\u0000":1}',
   'half a surrogate pair': '["\\ud800"]',
   'half a surrogate pair in a key': '{"\\udc00":1}',
-  'a number that is too large': '{"a":[1e999]}',
-  'a negative number that is too large': '-1e999',
   'nesting that is too deep': nested(101),
   'nesting that would overflow the stack': nested(500_000),
 };
@@ -50,11 +48,15 @@ t.test('refuses more distinct keys than the bound, which would block the process
 t.test('refuses more values than the bound, before parsing', async (t) => {
   const zeros = (count: number): string => Array.from({ length: count }, () => '0').join(',');
   t.equal((parseJsonBody(Buffer.from(`[${zeros(100_000)}]`)) as unknown[]).length, 100_000);
-  const message = 'The body has more than 100000 values';
-  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}]`)), { code: 'bad_request', message });
-  t.throws(
-    () => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)),
-    { code: 'bad_request', message },
-    'the rest of the body does not change the result',
-  );
+  const refusal = { code: 'bad_request', message: 'The body has more than 100000 values' };
+  t.throws(() => parseJsonBody(Buffer.from(`[${zeros(100_002)}`)), refusal, 'its end does not matter');
+});
+
+t.test('quotes, commas and colons in texts are none of JSON', async (t) => {
+  const text = ',"\\":'.repeat(150_000);
+  const body = JSON.stringify({ [text]: text });
+  t.equal(JSON.stringify(parseJsonBody(Buffer.from(body))), body);
+  for (const broken of ['"', '"\\', ']}]', '{{{{', ':::', '{"a":"\\"']) {
+    t.throws(() => parseJsonBody(Buffer.from(broken)), { message: /^Malformed JSON/ }, broken);
+  }
 });
