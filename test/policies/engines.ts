@@ -89,7 +89,7 @@ class Application {
   now: PolicyTest | null = null;
   /** Whether it holds requests instead. */
   holds = false;
-  readonly held: ServerResponse[] = [];
+  readonly held: { readonly res: ServerResponse; readonly test: PolicyTest | null }[] = [];
   /** The last request: `target`, and its fields by their lower-case names. */
   arrived: Readonly<Record<string, unknown>> = {};
 
@@ -98,21 +98,21 @@ class Application {
     const { origin } = await startUpstream(t, (req, res) => {
       application.arrived = { ...req.headers, target: req.url };
       res.setHeader(PASSED, String(req.headers['x-gateway-over'] ?? ''));
-      if (application.holds) application.held.push(res);
-      else application.#reply(res);
+      if (application.holds) application.held.push({ res, test: application.now });
+      else application.#reply(res, application.now);
     });
     t.teardown(() => application.release());
     return [application, origin];
   }
 
-  #reply(res: ServerResponse): void {
-    const { reply = 200, replyHeaders = [], replyBytes } = this.now ?? {};
+  #reply(res: ServerResponse, test: PolicyTest | null): void {
+    const { reply = 200, replyHeaders = [], replyBytes } = test ?? {};
     res.writeHead(reply, [...replyHeaders, PASSED, String(res.getHeader(PASSED))]);
     res.end('x'.repeat(replyBytes ?? 0));
   }
 
   release(): void {
-    for (const res of this.held.splice(0)) this.#reply(res);
+    for (const { res, test } of this.held.splice(0)) this.#reply(res, test);
   }
 }
 

@@ -138,7 +138,7 @@ export const PROMISES: readonly Promised[] = [
   ),
   row(
     'The decision listener decides as the gateway does.',
-    ['gateway/decision-listener/checked-request', 'gateway/decision-listener/as-proxies-ask'],
+    ['policies/policies', 'gateway/decision-listener/checked-request'],
     'what the other proxy tells the decision listener is believed',
   ),
   row(

@@ -37,20 +37,6 @@ t.test('a bucket that refills sooner with another plan is not remembered as exha
   t.not(limiter.knownExhausted(chargeOf(part(plain))), null, 'without overrides it is remembered');
 });
 
-t.test('remembers an exhausted client with a limit of its own if nobody else can refill it', async (t) => {
-  const redis = await startRedis(t);
-  const limiter = await startLimiter(t, redis.url);
-  await insideLongWindow();
-  for (const algorithm of ALGORITHMS) {
-    const p = long(`own-${algorithm}`, 3, algorithm, { overrides: overridesFor('gold', 6) });
-    const gold = chargeOf(partWithLimit(p, 6));
-    t.equal(await burst(limiter, gold, 9), 6, algorithm);
-    t.equal(limiter.knownExhausted(gold) === null, algorithm === 'token-bucket');
-    t.equal(await burst(limiter, chargeOf(part(p)), 2), 0);
-    t.equal(await burst(limiter, chargeOf(partWithLimit(p, 8)), 9), 2, 'a raised limit applies at once');
-  }
-});
-
 t.test('overwrites a value of another program under our key', async (t) => {
   const redis = await startRedis(t);
   const limiter = await startLimiter(t, redis.url);

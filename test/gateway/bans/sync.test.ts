@@ -1,7 +1,7 @@
 /** Tests that several processes agree on bans, shadows and resets, whatever the store loses, and when. */
 import assert from 'node:assert/strict';
 import t, { type Test } from 'tap';
-import { POLICY_ROWS_MAX, type Row } from '#gateway/bans/rows.ts';
+import type { Row } from '#gateway/bans/rows.ts';
 import { CONTROL_KEYS, ROWS_KEY, VERSIONS_KEY, VERSIONS_MAX } from '#gateway/bans/scripts.ts';
 import { Sync } from '#gateway/bans/sync.ts';
 import { identityOf } from '#gateway/identity/digest.ts';
@@ -10,7 +10,7 @@ import { fc } from '#test/support/fast-check.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
 import { part, policy } from '#test/support/spend.ts';
 import { storeAt } from '#test/support/store.ts';
-import { addBans, BAN, identity, newKnown, newRows, storeControl } from './world.ts';
+import { BAN, identity, newKnown, newRows, storeControl } from './world.ts';
 
 /** Numbers of the clients that the tests below ban, the last one by a policy. */
 const CLIENTS = [1, 2, 3, 4];
@@ -48,50 +48,6 @@ async function startReplica(t: Test, url: string, clock = Date.now) {
     shadows: () => [...rows.shadows.keys()].sort(),
   };
 }
-
-t.test('a process reads only changes that it has not read', async (t) => {
-  const redis = await startRedis(t);
-  const control = storeControl(t, redis);
-  const many = Array.from({ length: POLICY_ROWS_MAX - 1 }, (_, i) => identity(i + 1000).digest);
-  await addBans(redis, many);
-  await control.ban(identity(1), 3_600_000, 'the first');
-  const replica = await startReplica(t, redis.url);
-  const sentBytes = async (): Promise<number> =>
-    Number(/total_net_output_bytes:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
-  /** Counts the bytes that the store sends for the next answer, without those for `info` itself. */
-  const bytesOfAnswer = async (): Promise<number> => {
-    const [first, second] = [await sentBytes(), await sentBytes()];
-    await replica.ask();
-    return (await sentBytes()) - second - (second - first);
-  };
-  const all = await bytesOfAnswer();
-  t.equal(replica.bans.size, POLICY_ROWS_MAX);
-  t.ok(all > 500_000, `reading everything takes ${all} bytes`);
-
-  await control.ban(identity(2), 3_600_000, 'the second');
-  const few = await bytesOfAnswer();
-  t.comment(`all bans: ${all} bytes, one more: ${few} bytes`);
-  t.ok(few < 1000, `reading one change takes ${few} bytes`);
-  t.strictSame(replica.bannedOnes(), [1, 2]);
-  t.equal(replica.bans.size, POLICY_ROWS_MAX + 1);
-  t.match(replica.bans.of(identity(2).digest, Date.now()), { reason: 'the second', policy: null });
-  t.match(replica.bans.of(many[0] ?? '', Date.now()), { policy: 'login' });
-
-  await control.shadow('a', 3_600_000);
-  await control.reset(identity(3), []);
-  await control.ban(identity(2), 7_200_000, 'again');
-  t.equal(await control.countDenials(identity(1), BAN, 1, 'by a policy'), 60_000);
-  t.ok((await bytesOfAnswer()) < 1000);
-  t.strictSame([replica.bannedOnes(), replica.shadows()], [[1, 2], ['a']]);
-  await control.unban(identity(2));
-  t.ok((await bytesOfAnswer()) < 1000);
-  t.strictSame(replica.bannedOnes(), [1]);
-  await control.unshadow('a');
-  await replica.ask();
-  t.strictSame(replica.shadows(), []);
-  for (const key of await redis.client.keys('fg:{control}:*'))
-    t.ok((await redis.client.pttl(key)) > 0, `${key} expires`);
-});
 
 t.test('a process that missed too many changes, or others than the store had, reads all', async (t) => {
   const redis = await startRedis(t);

@@ -38,18 +38,6 @@ t.test('all tokens with one claim have one identity, each until it expires', asy
   );
 });
 
-t.test('a token is remembered with the plan that it names, at most 64 characters', async (t) => {
-  const tokens = new VerifiedTokens(new Digester('salt'), () => 0, 'plan');
-  const planOf = async (plan: unknown) =>
-    tokens.find(user, source, await sign(signer, { sub: 'ada', plan }))?.plan;
-  t.equal(await planOf('gold'), 'gold');
-  t.equal(await planOf('gold'), 'gold', 'the remembered plan is the same');
-  t.equal(await planOf('g'.repeat(64)), 'g'.repeat(64));
-  for (const plan of ['g'.repeat(65), 7, null, ['gold'], undefined]) t.equal(await planOf(plan), null);
-  const unasked = new VerifiedTokens(new Digester('salt'), () => 0);
-  t.equal(unasked.find(user, source, await sign(signer, { sub: 'ada', plan: 'gold' }))?.plan, null);
-});
-
 t.test('a flood of forged tokens is not remembered', async (t) => {
   const tokens = new VerifiedTokens(new Digester('salt'), () => 0);
   const good = await sign(signer, { sub: 'ada' });

@@ -182,17 +182,6 @@ export function conformance(
     }
   });
 
-  t.test('a single new credential gets the whole limit, at once or in sequence', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    const p = of('keys', 5);
-    t.equal(await burst(limiter, chargeOf(...unproven(p, someone(), someone())), 9), 5);
-    const [own, ofAddress] = unproven(p, someone(), someone());
-    let admitted = 0;
-    for (let i = 0; i < 9; i++) admitted += await burst(limiter, chargeOf(own, ofAddress), 1);
-    t.equal(admitted, 5);
-  });
-
   t.test('in a combined identity only the credential is proven, and each combination counts', async (t) => {
     await insideLongWindow();
     const limiter = await limiterOf(t);
@@ -206,41 +195,6 @@ export function conformance(
     limiter.prove(identity(key));
     t.equal(await burst(limiter, withKey(someone()), 15), 10, 'a proven combination has its own limit');
     t.equal(await burst(limiter, withKey(someone()), 15), 10);
-  });
-
-  t.test('a combination may have a limit of its own, and so may its address', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    const p = of('combined', 10);
-    const [address, key] = [someone(), someone()];
-    const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address, 1, 20));
-    const known = someone();
-    t.equal(await burst(limiter, withKey(known), 1), 1);
-    let admitted = 0;
-    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 19, 'the rest of the limit is left');
-    t.equal(await burst(limiter, withKey(known), 9), 0);
-    limiter.prove(identity(key));
-    t.equal(await burst(limiter, withKey(known), 30), 19, 'earlier requests of a proven credential count');
-    t.equal(await burst(limiter, withKey(someone()), 30), 20);
-    t.equal(await burst(limiter, chargeOf(part(p, known)), 5), 0, 'it is above the usual limit');
-  });
-
-  t.test('each of two unproven credentials is charged to the address', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    const byKey = of('by-key', 100);
-    const byTenant = of('by-tenant', 5);
-    const address = someone();
-    let admitted = 0;
-    for (let i = 0; i < 12; i++) {
-      const charge = chargeOf(
-        ...unproven(byKey, someone(), address),
-        ...unproven(byTenant, someone(), address),
-      );
-      admitted += await burst(limiter, charge, 1);
-    }
-    t.equal(admitted, 5);
   });
 }
 

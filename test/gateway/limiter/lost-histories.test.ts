@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap';
 import { proofKey } from '#gateway/limiter/charge.ts';
 import { dayOf, historyKey } from '#gateway/limiter/history.ts';
-import { historySinceKey, type KeptHistories, SALT_KEY, SALT_SINCE_KEY } from '#gateway/limiter/replicas.ts';
+import { historySinceKey, type KeptHistories, SALT_KEY } from '#gateway/limiter/replicas.ts';
 import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
@@ -175,18 +175,6 @@ t.test('the oldest salt stays, by which gateways find clients', async (t) => {
   for (const { beat } of [restarted, another, one, restarted]) await beat();
   t.equal(await redis.client.get(SALT_KEY), 'old');
   t.strictSame(one.salts, ['old']);
-});
-
-t.test('a gateway that was away while the others agreed on another salt takes theirs', async (t) => {
-  const redis = await startRedis(t);
-  const agree = (salt: string, minutesAgo: number) =>
-    redis.client.mset({ [SALT_KEY]: salt, [SALT_SINCE_KEY]: Date.now() - minutesAgo * 60_000 });
-  await agree('old', 60);
-  const one = await start(t, redis);
-  await one.beat();
-  await agree('theirs', 2);
-  await until(() => one.salts.at(-1) === 'theirs');
-  t.equal(await redis.client.get(SALT_KEY), 'theirs');
 });
 
 t.test('a credential that works is reported again', async (t) => {

@@ -56,17 +56,6 @@ t.test('each gateway stores its share of the new clients of a day', async (t) =>
   await until(async () => (await stored(redis)) === 100, 'those that the store knows are no new ones');
 });
 
-t.test('after the store has lost its data, the clients of a full day come back', async (t) => {
-  await insideDay();
-  const redis = await startRedis(t);
-  const { limiter, warnings } = await startTelling(t, redis);
-  visit(limiter, names('a', 101), 100);
-  await until(() => warnings.length === 1);
-  await redis.client.flushall();
-  await limiter.learnHistories();
-  await until(async () => (await stored(redis)) === 100);
-});
-
 t.test('in memory, further clients stay newcomers until the next day', async (t) => {
   let now = processClock();
   const warnings: object[] = [];

@@ -165,19 +165,6 @@ t.test(
   },
 );
 
-t.test('an idle gateway notices that its store is down', async (t) => {
-  const redis = await startRedis(t);
-  for (const how of ['kill', 'freeze'] as const) {
-    const { limiter } = await guarded(t, redis.url);
-    await eventually('available', () => limiter.stats().available);
-    if (how === 'kill') await redis.kill();
-    else redis.freeze();
-    await eventually(`${how} noticed`, () => !limiter.stats().available);
-    if (how === 'kill') await redis.restart();
-    else redis.thaw();
-  }
-});
-
 t.test('a malformed reply counts as a failure', async (t) => {
   const replies = ['+OK', '$5\r\nhello', '$2\r\n[]', '$6\r\n[1,{}]', ':7', '*-1', '$-1'];
   const redis = await startRedis(t);

@@ -106,26 +106,6 @@ policies:
   );
 });
 
-t.test('policies that share a bucket find their client each at its own place', async (t) => {
-  for (const [first, second] of [
-    ['path.id', 'path.id'],
-    ['{ body: email }', '{ body: email, required: true }'],
-  ]) {
-    const set = loadPolicies(
-      policyFile(
-        `name: first, route: "GET /a/{id}", identifier: ${first}, limit: 5, window: 1m, bucket: shared`,
-        `name: second, route: "GET /b/c/{id}", identifier: ${second}, limit: 5, window: 1m, bucket: shared`,
-      ),
-      'p.yaml',
-    );
-    for (const [i, path] of ['/a/1', '/b/c/1'].entries()) {
-      const match = createMatcher(set)('GET', path);
-      const { counters: [counter] = [], identifiers = [] } = (match.ok && match.cover) || {};
-      t.equal(identifiers[counter?.identifierAt ?? -1], set.policies[i]?.identifier, `${path} by ${first}`);
-    }
-  }
-});
-
 t.test('remembers a bounded number of targets', async (t) => {
   const match = matcherOf(['GET /a/*']);
   const first = match('GET', '/a/first');

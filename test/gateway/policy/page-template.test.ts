@@ -72,8 +72,3 @@ t.test('each mistake says how to fix it', async (t) => {
     message: /page is "\.\.\/denied\.html"/,
   });
 });
-
-t.test('the version of the policies and diff show that the page changed', async (t) => {
-  const [one, two] = [load('{seconds}'), load('{seconds}!')];
-  t.not(one.version, two.version);
-});

@@ -68,24 +68,6 @@ t.test('written in place: reloaded once, after a second without changes', async 
   t.strictSame(limits(), [41]);
 });
 
-t.test('edited between the start and the first check', async (t) => {
-  const { file, limits, pass } = watchOf(t);
-  writeFileSync(file, withLimit(41));
-  await pass(2000);
-  t.strictSame(limits(), [41]);
-});
-
-t.test('replaced by a rename, as editors do', async (t) => {
-  const { file, limits, pass } = watchOf(t);
-  await pass(2000);
-  for (const limit of [41, 42]) {
-    writeFileSync(`${file}.new`, withLimit(limit));
-    renameSync(`${file}.new`, file);
-    await pass(2000);
-  }
-  t.strictSame(limits(), [41, 42]);
-});
-
 t.test('a symbolic link to another folder, as Kubernetes does for a ConfigMap', async (t) => {
   const folder = temporaryFolder(t);
   const publish = (version: string, text: string): void => {
@@ -158,21 +140,6 @@ t.test('empty, missing or wrong: refused once, and the next good file is loaded'
   writeFileSync(file, withLimit(41));
   await pass(2000);
   t.strictSame(limits(), [41]);
-});
-
-t.test('SIGHUP loads a stable file at once, even if it seems unchanged', async (t) => {
-  const { file, watch, limits, refused, pass } = watchOf(t);
-  await pass(2000);
-  watch.reload();
-  await pass(0);
-  t.strictSame(limits(), [40]);
-  writeFileSync(file, withLimit(41));
-  watch.reload();
-  await pass(750);
-  t.strictSame(limits(), [40], 'the file has just been written');
-  await pass(500);
-  t.strictSame(limits(), [40, 41]);
-  t.strictSame(refused, []);
 });
 
 t.test('loads the files that it names with it, complete', async (t) => {

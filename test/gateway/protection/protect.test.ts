@@ -125,24 +125,6 @@ t.test('in a full queue a request of a higher priority takes the place of a lowe
   await world.isFree(t);
 });
 
-t.test('takes the place from the client with most requests in the queue', async (t) => {
-  const { world, application, first } = await startFull(t, { GATEWAY_WAITING: '4' });
-  const visitor = world.get('/report', '192.0.2.8');
-  await until(() => world.waiting('low') === 1);
-  const hog = [1, 2, 3].map(() => world.get('/report', '192.0.2.7'));
-  await until(() => world.waiting('low') === 4);
-  const high = world.get('/login', '192.0.2.9');
-  t.equal((await Promise.race([visitor, ...hog])).status, 503);
-  application.answer();
-  await application.arrived(4);
-  application.answer();
-  t.equal((await visitor).status, 200);
-  const statuses = (await Promise.all(hog)).map(({ status }) => status);
-  t.strictSame(statuses.sort(), [200, 200, 503]);
-  for (const answer of [...first, high]) t.equal((await answer).status, 200);
-  await world.isFree(t);
-});
-
 t.test('clients that leave give everything back', async (t) => {
   const world = await startWorld(t, 'on');
   const { application, clock } = world;
@@ -184,30 +166,4 @@ t.test('a long poll gives its place back, and those of one client do not lower t
   application.answer();
   for (const answer of [...polls, ...more, next]) t.equal((await answer).status, 200);
   await world.isFree(t);
-});
-
-t.test('long polls give back only places that the lowered limit removed', async (t) => {
-  const world = await startWorld(t, 'on', { GATEWAY_UPSTREAM_CONNECTIONS: '16' });
-  const { application, clock } = world;
-  await world.learn();
-  while (world.limit === 16) await world.load(CLIENTS, 4, 2000);
-  t.equal(world.limit, 10);
-  clock.advance(2000);
-  const polls = CLIENTS.flatMap((from) => [1, 2, 3, 4, 5].map(() => world.get('/page?poll', from)));
-  await until(() => application.held.length === 10 && world.waiting('normal') === 10);
-  // A frozen application holds all of them. It never has more than without protection.
-  clock.advance(5000);
-  await until(() => world.sample('floodgate_held', { bound: 'streams' }) > 0);
-  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 6);
-  t.ok(application.held.length <= 16);
-  // A request on its way to the application is neither held there nor waiting here.
-  let unanswered = polls.length;
-  for (const poll of polls) void poll.finally(() => unanswered--);
-  while (unanswered > 0) {
-    application.answer();
-    await until(() => application.held.length > 0 || unanswered === 0);
-  }
-  for (const answer of polls) t.ok([200, 503].includes((await answer).status));
-  await world.isFree(t);
-  t.equal(world.sample('floodgate_held', { bound: 'streams' }), 0);
 });

@@ -133,28 +133,6 @@ t.test(
   },
 );
 
-t.test('a batch is bounded, even with all different identities', async (t) => {
-  const shelf = new Shelf();
-  const all = decisions(shelf);
-  const { counter } = part(five);
-  for (let i = 0; i < 40_000; i++) all.add(refusal(new Bucket(counter, identity(String(i)))), refused);
-  await until(() => shelf.batches.length > 0);
-  t.equal(shelf.batches[0]?.length, 120);
-  t.equal(all.unrecorded, 39_880);
-  await all.close();
-});
-
-t.test('keeps a bounded number of records while the store is down', async (t) => {
-  const shelf = new Shelf();
-  shelf.isDown = true;
-  const all = decisions(shelf);
-  const id = all.add(refusal(part(five)), refused);
-  shelf.isDown = false;
-  await until(() => shelf.batches.length > 0);
-  t.equal(shelf.batches[0]?.[0]?.id, id);
-  await all.close();
-});
-
 t.test('the process keeps the newest records', async (t) => {
   const at = { now: NOW };
   const memory = new MemoryDecisions(() => at.now);

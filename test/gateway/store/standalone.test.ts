@@ -29,16 +29,6 @@ t.test('sends keys and arguments, and returns the reply', async (t) => {
   t.strictSame(changes, [true, false]);
 });
 
-t.test('a store that was closed before it connected never connects', async (t) => {
-  const redis = await startRedis(t);
-  const [closed, other] = [storeAt(t, redis.url), storeAt(t, redis.url)];
-  closed.close();
-  t.equal((await fault(closed.connect())).kind, 'disconnected');
-  await other.connect();
-  const clients = String(await redis.client.client('LIST'));
-  t.equal(clients.match(/name=floodgate/g)?.length, 1);
-});
-
 t.test('a server on a Unix socket, and a socket without a server', async (t) => {
   const path = join(temporaryFolder(t), 'redis.sock');
   const url = `unix:${path}?db=3&password=secret`;

@@ -1,6 +1,7 @@
 /**
  * Tests `cost: reply-bytes` over real connections: however a reply ends, its request costs the bytes of the body that were
- * sent. The client counts them too, and the access log has the bytes of the connection.
+ * sent. The client counts them too, and the access log has the bytes of the connection. Whole replies, and what they take of
+ * a limit, are in test/policies/cost.yaml.
  */
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -21,8 +22,6 @@ const COST = `cost: { reply-bytes: ${RESERVE} }`;
 const ROW = `identifier: ip, limit: ${LIMIT}, window: ${LONG_WINDOW}`;
 const POLICIES = policyFile(
   `name: bytes, route: "* /files/*", ${ROW}, ${COST}`,
-  `name: good, route: "* /good/*", ${ROW}, ${COST}, count: success`,
-  `name: small, route: "* /small/*", identifier: ip, limit: 40000, window: ${LONG_WINDOW}, cost: reply-bytes`,
   `name: both-bytes, route: "* /both/*", ${ROW}, ${COST}`,
   `name: both-failures, route: "* /both/*", identifier: ip, limit: 1, window: ${LONG_WINDOW}, count: failure`,
 );
@@ -40,9 +39,6 @@ const WAYS_TO_ANSWER: Readonly<
   announced: (res, bytes) => void res.writeHead(200, { 'content-length': bytes }).end(Buffer.alloc(bytes)),
   // HEAD: the length that GET would have.
   head: (res, bytes) => void res.writeHead(200, { 'content-length': bytes }).end(),
-  'not-modified': (res, bytes) => void res.writeHead(304, { 'content-length': bytes }).end(),
-  'no-content': (res) => void res.writeHead(204).end(),
-  failed: (res, bytes) => void res.writeHead(500).end(Buffer.alloc(bytes)),
   hinted(res, bytes) {
     res.writeEarlyHints({ link: '</a>; rel=preload' });
     res.end(Buffer.alloc(bytes));
@@ -205,19 +201,11 @@ for (const [name, store] of WAYS) {
     await insideLongWindow();
     const files = await Files.start(t, await store(t));
 
-    t.test('a reply without a body costs nothing, whatever length it announces', async (t) => {
-      t.equal((await files.get('head', 40_000_000, 'HEAD')).cost, 0, 'HEAD');
-      t.equal((await files.get('not-modified', 40_000_000)).cost, 0, '304');
-      t.equal((await files.get('no-content', 0)).cost, 0, '204');
-      t.equal((await files.get('announced', 0)).cost, 0, 'an empty body');
-    });
-
     t.test('a whole reply costs its body, as the client and the access log count it', async (t) => {
       for (const [way, bytes] of [
         ['chunked', 300_000],
         ['announced', 700],
         ['announced', 300_001],
-        ['failed', 20_000],
         ['hinted', 30_000],
       ] as const) {
         const { cost, got } = await files.get(way, bytes);
@@ -270,19 +258,6 @@ for (const [name, store] of WAYS) {
       t.equal(cost, 0);
     });
 
-    t.test('the reserve is charged until the reply ends', async (t) => {
-      const before = await files.left();
-      const asked = get(files.port, '/files/held/60000');
-      await until(() => files.app.held.length === 1);
-      const during = await get(files.port, '/files/head/1', 'HEAD');
-      t.equal(Number(during.headers['x-ratelimit-remaining']), before - 2 * RESERVE);
-      files.app.held.pop()?.end();
-      await asked;
-      files.begin();
-      files.begin();
-      t.equal(await files.left(), before - 60_000);
-    });
-
     t.test('a tunnel costs what the client has received through it', async (t) => {
       const { cost, got } = await files.costOf(async () => {
         const raw = sendRaw(
@@ -306,17 +281,6 @@ for (const [name, store] of WAYS) {
       t.equal((await files.logged('/files/tunnel')).bytes, got.length);
     });
 
-    t.test('count: success gives failures back whole', async (t) => {
-      const settled = (times: number): Promise<void> =>
-        until(() => unitsOf(files.gateway, 'good').reserved === times * RESERVE);
-      await get(files.port, '/good/failed/90000');
-      await settled(1);
-      await get(files.port, '/good/announced/90000');
-      await settled(2);
-      const { headers } = await get(files.port, '/good/announced/0');
-      t.equal(Number(headers['x-ratelimit-remaining']), LIMIT - 90_000 - RESERVE);
-    });
-
     t.test('other policies of the request are settled when its reply begins', async (t) => {
       const asked = get(files.port, '/both/held/7');
       await until(() => files.app.held.length === 1);
@@ -324,20 +288,6 @@ for (const [name, store] of WAYS) {
       files.app.held.pop()?.end();
       t.equal((await asked).body, 7);
     });
-
-    t.test(
-      'without a number, the reserve is a hundredth of the limit, and usage can exceed the limit',
-      async (t) => {
-        const first = await get(files.port, '/small/chunked/30000');
-        t.equal(first.headers['x-ratelimit-remaining'], '39600');
-        t.match(first.headers['ratelimit-policy'], '"small";q=40000;qu="content-bytes";');
-        await until(() => unitsOf(files.gateway, 'small').reserved === 400);
-        t.equal((await get(files.port, '/small/chunked/30000')).status, 200);
-        await until(() => unitsOf(files.gateway, 'small').reserved === 800);
-        t.equal((await get(files.port, '/small/announced/1')).status, 429);
-        t.strictSame(unitsOf(files.gateway, 'small'), { reserved: 800, given_back: 0, beyond: 59_200 });
-      },
-    );
   });
 }
 
