@@ -3,13 +3,12 @@
  * at once. Generated credentials are shown once and stored only as hashes. Later starts find an organization and
  * change nothing.
  */
-import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
+import { newApiKey } from '#api/auth/api-key.ts';
 import type { Secrets } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { insertUser } from '#api/resources/accounts/store.ts';
-import { readOnly } from '#api/resources/api-keys/create.ts';
 import { type ApiKey, insertApiKey } from '#api/resources/api-keys/store.ts';
 import { createOrganization } from '#api/resources/organizations/create.ts';
 import { newId, type Random } from '#api/values/ids.ts';
@@ -65,11 +64,10 @@ export async function bootstrap(
       createdAt: now,
       createdBy: userId,
       lastUsedAt: null,
-      organizationAccess: readOnly,
       allWorkspaces: null,
       workspacePermissions: [{ workspaceId, permission: 'manage' }],
     };
-    await insertApiKey(trx, key, hashApiKey(first.apiKey));
+    await insertApiKey(trx, key, first.apiKey);
     return first;
   });
 }

@@ -65,7 +65,6 @@ export async function findApiKey(db: Database, key: string): Promise<FoundApiKey
       kind: 'apiKey',
       apiKeyId: row.id,
       organizationId: row.organizationId,
-      organizationAccess: { read: row.organizationRead === 1, write: row.organizationWrite === 1 },
       permissions,
     },
   };

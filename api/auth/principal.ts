@@ -11,8 +11,6 @@ export interface ApiKeyPrincipal {
   readonly kind: 'apiKey';
   readonly apiKeyId: string;
   readonly organizationId: string;
-  /** `read` lets the key use v2 `me`. `write` has no effect; clients of Formbricks read it. */
-  readonly organizationAccess: { readonly read: boolean; readonly write: boolean };
   /** Permissions by workspace id, in the order of the ids. */
   readonly permissions: ReadonlyMap<string, Permission>;
 }
@@ -50,8 +48,6 @@ export function may(principal: Principal, workspaceId: string, right: Right): bo
 /** Whether the same caller has lost any right. */
 export function hasLess(now: Principal, before: Principal): boolean {
   if ([...before.permissions].some(([workspaceId, right]) => !may(now, workspaceId, right))) return true;
-  if (now.kind === 'apiKey') {
-    return before.kind !== 'apiKey' || (before.organizationAccess.read && !now.organizationAccess.read);
-  }
+  if (now.kind === 'apiKey') return before.kind !== 'apiKey';
   return before.kind !== 'session' || before.organizationIds.some((id) => !now.organizationIds.includes(id));
 }

@@ -1,7 +1,6 @@
 /** The management API v1: for programs with an API key, and for people with a session. */
 
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
-import { apiKeyRoutes } from '#api/resources/api-keys/routes.ts';
 import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
 import { contactAttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
 import { contactAttributeRoutes } from '#api/resources/contacts/attribute-routes.ts';
@@ -31,7 +30,6 @@ export const management: Surface = {
     '/api/v1/me',
     '/api/v1/surveys',
     '/api/v1/responses',
-    '/api/v1/api-keys',
     '/api/v1/integrations',
     '/api/v1/license',
     '/api/v1/organizations',
@@ -63,7 +61,6 @@ export const management: Surface = {
     managementGrantRoutes,
     webhookRoutes,
     integrationRoutes,
-    apiKeyRoutes,
     workspaceRoutes,
     licenseRoutes,
   ],

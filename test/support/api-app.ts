@@ -14,7 +14,7 @@ import { readConfig } from '#api/config.ts';
 import type { Context } from '#api/context.ts';
 import type { Resolve } from '#api/events/targets.ts';
 import { openContext } from '#api/open-context.ts';
-import { defaultSettings, insertWorkspace } from '#api/resources/workspaces/store.ts';
+import { insertWorkspace } from '#api/resources/workspaces/store.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import type { Clock } from '#shared/clock.ts';
 import { privateDatabase } from './database.ts';
@@ -176,11 +176,7 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
         id,
         organizationId,
         name: `Workspace ${id}`,
-        appSetupCompleted: false,
-        websiteSetupCompleted: false,
-        settings: defaultSettings,
         createdAt: timestamp(),
-        updatedAt: timestamp(),
       });
     },
     async addKey(permissions) {
@@ -197,8 +193,6 @@ export async function startApi(owner: Owner, options: ApiOptions = {}): Promise<
           organizationId,
           label: 'Test',
           hashedKey: hashApiKey(key),
-          organizationRead: 1,
-          organizationWrite: 1,
           createdBy: null,
           createdAt: timestamp(),
           lastUsedAt: null,

@@ -57,6 +57,16 @@ export async function addPerson(api: TestApi, name: string, role: Role | null): 
   return { id, email, browser };
 }
 
+/** Makes a key for all workspaces of the person's organization, on the account page. @returns the key */
+export async function makeKey(browser: Browser, label: string): Promise<string> {
+  const page = await browser.call('GET', '/account', undefined, { accept: 'text/html' });
+  const reach = /<option value="(\w+)">All/.exec(page.text)?.[1] ?? '';
+  const made = await browser.form('/account/api-keys', { label, reach, permission: 'manage' });
+  const key = /<code>(fbk_[\w-]{43})</.exec(made.text)?.[1];
+  if (key === undefined) throw new Error(`No key: ${made.status} ${made.text}`);
+  return key;
+}
+
 /** Creates another organization with a workspace. @returns a key that manages it */
 export async function addOrganization(api: TestApi, workspaceId: string): Promise<string> {
   const { db, clock } = api.context;

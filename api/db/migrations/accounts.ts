@@ -136,8 +136,6 @@ export const accounts = {
       label: text,
       /** SHA-256 of the key, in hexadecimal. */
       hashedKey: uniqueText,
-      organizationRead: flag,
-      organizationWrite: flag,
       createdBy: referring(optionalText, 'users', 'set null'),
       createdAt: text,
       lastUsedAt: optionalText,

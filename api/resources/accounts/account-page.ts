@@ -11,8 +11,6 @@ import { escapeHtml } from '#shared/page.ts';
 import { type Form, formsOf, type Shown } from './form.ts';
 import { findUser } from './store.ts';
 
-const WORKSPACES_SHOWN_MAX = 500;
-
 export const ACCOUNT_PATH = '/account';
 export const KEYS_PATH = `${ACCOUNT_PATH}/api-keys`;
 export const EMAIL_PATH = `${ACCOUNT_PATH}/email`;
@@ -52,8 +50,7 @@ export async function sendAccount(
   const { db } = context;
   const user = await findUser(db, userId);
   if (user === null) throw notAuthenticated();
-  const page = { limit: WORKSPACES_SHOWN_MAX, skip: 0 };
-  const workspaces = toldApart(await listWorkspaces(db, [...permissions.keys()], page));
+  const workspaces = toldApart(await listWorkspaces(db, permissions.keys()));
   const all = await organizationsOf(db, userId);
   const organizations = toldApart(all.filter(({ id }) => organizationIds.includes(id)));
   const keys = await listApiKeys(db, organizationIds);
@@ -109,10 +106,11 @@ function workspaceItem({ name, id }: Workspace, permissions: SessionPrincipal['p
 
 function keyItem(key: ApiKey, workspaces: readonly Workspace[], draw: (form: Form) => string): string {
   const names = new Map(workspaces.map(({ id, name }) => [id, name]));
-  const reach = key.workspacePermissions.map(
+  const listed = key.workspacePermissions.map(
     ({ workspaceId, permission }) =>
       `${escapeHtml(names.get(workspaceId) ?? workspaceId)} (${rights[permission]})`,
   );
+  const reach = key.allWorkspaces === null ? listed : [`all workspaces (${rights[key.allWorkspaces]})`];
   const label = escapeHtml(key.label);
   const use = key.lastUsedAt === null ? 'never used' : `last used ${day(key.lastUsedAt)}`;
   const revocation: Form = {

@@ -8,11 +8,10 @@ import { emailIn } from '#api/auth/password.ts';
 import { forPeople, sessionOf } from '#api/auth/plugin.ts';
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Routes } from '#api/context.ts';
-import { existing, unauthorized } from '#api/errors.ts';
+import { notFound, unauthorized } from '#api/errors.ts';
 import { links, notice, sendPage } from '#api/http/page.ts';
 import { createGuesses } from '#api/limits/guesses.ts';
-import { createApiKey, type NewApiKey, revokeApiKey } from '#api/resources/api-keys/create.ts';
-import { managed } from '#api/resources/organizations/access.ts';
+import { createApiKey, type NewApiKey, revokeApiKey } from '#api/resources/api-keys/store.ts';
 import { escapeHtml } from '#shared/page.ts';
 import { ACCOUNT_PATH, EMAIL_PATH, KEYS_PATH, sendAccount } from './account-page.ts';
 import { askForEmail } from './actions.ts';
@@ -50,9 +49,10 @@ export const accountRoutes: Routes = async (app, { context }) => {
 
   app.post(KEYS_PATH, { schema: hide, config: ofPerson }, async (request, reply) => {
     const principal = sessionOf(request);
-    const { key, apiKey } = await createApiKey(context, principal, newKeyFrom(request.body, principal));
+    const wanted = newKeyFrom(request.body, principal);
+    const apiKey = await createApiKey(context, principal, wanted);
     return sendPage(reply, 200, 'Your new API key', [
-      notice(`The key “${escapeHtml(key.label)}” is made. It is shown only this once: copy it now.`),
+      notice(`The key “${escapeHtml(wanted.label)}” is made. It is shown only this once: copy it now.`),
       `<pre><code>${escapeHtml(apiKey)}</code></pre>`,
       '<p>To see that it works:</p>',
       `<pre><code>curl -H 'x-api-key: ${escapeHtml(apiKey)}' ${escapeHtml(config.publicUrl)}/api/v1/management/me</code></pre>`,
@@ -68,7 +68,7 @@ export const accountRoutes: Routes = async (app, { context }) => {
     },
     async (request, reply) => {
       const { id } = request.params;
-      existing(await revokeApiKey(db, sessionOf(request), id), 'API Key', id);
+      if (!(await revokeApiKey(db, sessionOf(request), id))) throw notFound('API Key', id);
       return reply.redirect(`${account}?notice=revoked`, 303);
     },
   );
@@ -78,16 +78,8 @@ export const accountRoutes: Routes = async (app, { context }) => {
 function newKeyFrom(body: unknown, principal: SessionPrincipal): NewApiKey {
   const permission = fieldOf(body, 'permission');
   const [organizationId = '', workspaceId] = fieldOf(body, 'reach').split(':');
-  if (!managed(principal).includes(organizationId) || !isPermission(permission)) throw unauthorized();
-  return {
-    organizationId,
-    label: fieldOf(body, 'label'),
-    organizationAccess: undefined,
-    reach:
-      workspaceId === undefined
-        ? { allWorkspaces: permission }
-        : { workspacePermissions: [{ workspaceId, permission }] },
-  };
+  if (!principal.organizationIds.includes(organizationId) || !isPermission(permission)) throw unauthorized();
+  return { organizationId, label: fieldOf(body, 'label'), workspaceId, permission };
 }
 
 function isPermission(text: string): text is Permission {

@@ -1,24 +1,28 @@
-/** API keys as their owners see them. This file writes the tables `apiKeys` and `apiKeyPermissions`. */
-import type { Permission } from '#api/auth/principal.ts';
-import type { Database, Timestamp } from '#api/db/schema.ts';
-import { isId } from '#api/values/ids.ts';
+/**
+ * API keys as their owners see them, who make and revoke them on the account page. The text of a key is shown once. This
+ * file writes the tables `apiKeys` and `apiKeyPermissions`.
+ */
+import { hashApiKey, newApiKey } from '#api/auth/api-key.ts';
+import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
+import type { Context } from '#api/context.ts';
+import { countRows } from '#api/db/count.ts';
+import type { ApiKeyTable, Database } from '#api/db/schema.ts';
+import { badRequest, invalidFields, unauthorized } from '#api/errors.ts';
+import { managedNow } from '#api/resources/organizations/store.ts';
+import { newId } from '#api/values/ids.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
 
-export interface ApiKey {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly label: string;
-  readonly createdAt: Timestamp;
-  readonly createdBy: string | null;
-  readonly lastUsedAt: Timestamp | null;
-  readonly organizationAccess: {
-    readonly accessControl: { readonly read: boolean; readonly write: boolean };
-  };
-  /**
-   * Permission on every workspace of the organization, also on later ones; null if the key has only the listed ones.
-   */
-  readonly allWorkspaces: Permission | null;
-  /** Permissions in the order of the workspace ids. With `allWorkspaces`, all workspaces that exist now. */
-  readonly workspacePermissions: readonly { readonly workspaceId: string; readonly permission: Permission }[];
+const KEYS_PER_ORGANIZATION_MAX = 200;
+const LABEL_LENGTH_MAX = 255;
+
+interface WorkspacePermission {
+  readonly workspaceId: string;
+  readonly permission: Permission;
+}
+
+export interface ApiKey extends Readonly<Omit<ApiKeyTable, 'hashedKey'>> {
+  /** In the order of the workspace ids. Empty with `allWorkspaces`. */
+  readonly workspacePermissions: readonly WorkspacePermission[];
 }
 
 /** Lists keys, newest first, ties by id. */
@@ -29,92 +33,111 @@ export async function listApiKeys(
   if (organizationIds.length === 0) return [];
   const rows = await db
     .selectFrom('apiKeys')
-    .selectAll()
+    .select(['id', 'organizationId', 'label', 'createdBy', 'createdAt', 'lastUsedAt', 'allWorkspaces'])
     .where('organizationId', 'in', organizationIds)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .execute();
-  if (rows.length === 0) return [];
-  const permissions = Map.groupBy(
-    await db
-      .selectFrom('apiKeyPermissions')
-      .selectAll()
-      .where(
-        'apiKeyId',
-        'in',
-        rows.map(({ id }) => id),
-      )
-      .orderBy('workspaceId')
-      .execute(),
-    ({ apiKeyId }) => apiKeyId,
-  );
-  const everywhere = rows.flatMap((row) => (row.allWorkspaces === null ? [] : [row.organizationId]));
-  const workspaces = await workspacesOf(db, everywhere);
-  return rows.map(({ hashedKey: _, organizationRead, organizationWrite, ...row }) => ({
-    ...row,
-    organizationAccess: {
-      accessControl: { read: organizationRead === 1, write: organizationWrite === 1 },
-    },
-    workspacePermissions: permissionsOf(row.allWorkspaces, {
-      all: workspaces.get(row.organizationId) ?? [],
-      listed: permissions.get(row.id) ?? [],
-    }),
-  }));
-}
-
-function permissionsOf(
-  allWorkspaces: Permission | null,
-  workspaces: {
-    readonly all: readonly string[];
-    readonly listed: readonly { readonly workspaceId: string; readonly permission: Permission }[];
-  },
-): ApiKey['workspacePermissions'] {
-  if (allWorkspaces === null) {
-    return workspaces.listed.map(({ workspaceId, permission }) => ({ workspaceId, permission }));
-  }
-  return workspaces.all.map((workspaceId) => ({ workspaceId, permission: allWorkspaces }));
-}
-
-/** Returns the workspaces of organizations, by organization id. */
-export async function workspacesOf(
-  db: Database,
-  organizationIds: readonly string[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  if (organizationIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('workspaces')
-    .select(['id', 'organizationId'])
+  const permissions = await db
+    .selectFrom('apiKeyPermissions')
+    .innerJoin('apiKeys', 'apiKeys.id', 'apiKeyPermissions.apiKeyId')
+    .select(['apiKeyId', 'workspaceId', 'permission'])
     .where('organizationId', 'in', organizationIds)
+    .orderBy('workspaceId')
+    .execute();
+  const byKey = Map.groupBy(permissions, ({ apiKeyId }) => apiKeyId);
+  return rows.map((row) => ({ ...row, workspacePermissions: byKey.get(row.id) ?? [] }));
+}
+
+export interface NewApiKey {
+  /** An organization that the user managed when the request began. */
+  readonly organizationId: string;
+  readonly label: string;
+  /** The only workspace of the key; undefined for all of the organization, also later ones. */
+  readonly workspaceId: string | undefined;
+  readonly permission: Permission;
+}
+
+/**
+ * @returns the key, which is never shown again
+ * @throws ApiError bad_request if there are too many, invalid_fields, unauthorized
+ */
+export function createApiKey(
+  { db, clock, random }: Pick<Context, 'db' | 'clock' | 'random'>,
+  principal: SessionPrincipal,
+  { organizationId, label, workspaceId, permission }: NewApiKey,
+): Promise<string> {
+  const apiKey = newApiKey(random);
+  return db.transaction().execute(async (trx) => {
+    if ((await managedNow(trx, principal, [organizationId])).length === 0) throw unauthorized();
+    const keys = trx.selectFrom('apiKeys').where('organizationId', '=', organizationId);
+    if ((await countRows(keys)) >= KEYS_PER_ORGANIZATION_MAX) {
+      throw badRequest(
+        `An organization has at most ${KEYS_PER_ORGANIZATION_MAX} keys; delete one that nobody uses`,
+      );
+    }
+    const made = {
+      ...{ id: newId(random), organizationId, label: labelIn(label), createdBy: principal.userId },
+      ...{ createdAt: toTimestamp(clock()), lastUsedAt: null },
+    };
+    if (workspaceId === undefined) {
+      await insertApiKey(trx, { ...made, allWorkspaces: permission, workspacePermissions: [] }, apiKey);
+    } else {
+      await requireWorkspace(trx, organizationId, workspaceId);
+      const workspacePermissions = [{ workspaceId, permission }];
+      await insertApiKey(trx, { ...made, allWorkspaces: null, workspacePermissions }, apiKey);
+    }
+    return apiKey;
+  });
+}
+
+function labelIn(given: string): string {
+  const label = given.trim();
+  if (label === '') throw invalidFields({ label: 'must have more than spaces' });
+  if (label.length > LABEL_LENGTH_MAX) {
+    throw invalidFields({ label: `must have at most ${LABEL_LENGTH_MAX} characters` });
+  }
+  return label;
+}
+
+async function requireWorkspace(trx: Database, organizationId: string, id: string): Promise<void> {
+  const found = await trx
+    .selectFrom('workspaces')
+    .select('id')
+    .where('id', '=', id)
+    .where('organizationId', '=', organizationId)
     .where('deletingAt', 'is', null)
-    .orderBy('id')
-    .execute();
-  const byOrganization = Map.groupBy(rows, ({ organizationId }) => organizationId);
-  return new Map([...byOrganization].map(([id, found]) => [id, found.map((workspace) => workspace.id)]));
+    .executeTakeFirst();
+  if (found === undefined) throw badRequest(`${id} is no workspace of the organization`);
 }
 
-export async function findApiKey(
-  db: Database,
-  organizationIds: readonly string[],
-  id: string,
-): Promise<ApiKey | null> {
-  if (!isId(id)) return null;
-  return (await listApiKeys(db, organizationIds)).find((key) => key.id === id) ?? null;
-}
-
-export async function insertApiKey(db: Database, key: ApiKey, hashedKey: string): Promise<void> {
-  const { organizationAccess, workspacePermissions, ...row } = key;
-  const { read, write } = organizationAccess.accessControl;
-  await db
+/** @param apiKey the text of the key, of which only a hash is stored */
+export async function insertApiKey(
+  trx: Database,
+  { workspacePermissions, ...row }: ApiKey,
+  apiKey: string,
+): Promise<void> {
+  await trx
     .insertInto('apiKeys')
-    .values({ ...row, hashedKey, organizationRead: read ? 1 : 0, organizationWrite: write ? 1 : 0 })
+    .values({ ...row, hashedKey: hashApiKey(apiKey) })
     .execute();
-  if (key.allWorkspaces !== null || workspacePermissions.length === 0) return;
-  await db
+  if (workspacePermissions.length === 0) return;
+  await trx
     .insertInto('apiKeyPermissions')
-    .values(workspacePermissions.map((permission) => ({ ...permission, apiKeyId: key.id })))
+    .values(workspacePermissions.map((permission) => ({ ...permission, apiKeyId: row.id })))
     .execute();
 }
 
-export async function deleteApiKey(db: Database, id: string): Promise<void> {
-  await db.deleteFrom('apiKeys').where('id', '=', id).execute();
+/** @returns false if the caller manages no key with this id */
+export function revokeApiKey(db: Database, principal: SessionPrincipal, id: string): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const managed = await managedNow(trx, principal, principal.organizationIds);
+    if (managed.length === 0) return false;
+    const { numDeletedRows } = await trx
+      .deleteFrom('apiKeys')
+      .where('id', '=', id)
+      .where('organizationId', 'in', managed)
+      .executeTakeFirst();
+    return numDeletedRows > 0n;
+  });
 }

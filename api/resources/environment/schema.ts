@@ -1,17 +1,13 @@
 /** The shape of the workspace state, in both of its formats. state.ts lists the fields of a survey in each. */
 import { Type } from 'typebox';
 import { ActionClassReply } from '#api/resources/action-classes/schema.ts';
-import { WorkspaceReply } from '#api/resources/organizations/workspace-schema.ts';
+import { shownSettings } from '#api/resources/workspaces/store.ts';
 import { picked } from '#api/values/schemas.ts';
 
 const names = ['id', 'type', 'name', 'key', 'noCodeConfig'] as const;
 const ActionClass = Type.Object(picked(ActionClassReply.properties, names));
 
-const settings = ['id', 'recontactDays', 'clickOutsideClose', 'overlay', 'placement'] as const;
-const Settings = Type.Object({
-  ...picked(WorkspaceReply.properties, settings),
-  ...picked(WorkspaceReply.properties, ['inAppSurveyBranding', 'styling']),
-});
+const Settings = Type.Object({ id: Type.String(), ...shownSettings });
 
 const Survey = Type.Object({ id: Type.String() });
 

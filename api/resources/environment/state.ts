@@ -40,7 +40,9 @@ export function toState({
   recaptchaSiteKey,
   publicUrl,
 }: StateParts) {
-  const settings = { id: workspace.id, ...workspace.settings };
+  const { id, recontactDays, clickOutsideClose, overlay, placement, inAppSurveyBranding, styling } =
+    workspace;
+  const settings = { id, recontactDays, clickOutsideClose, overlay, placement, inAppSurveyBranding, styling };
   const actions = actionClasses.map(({ id, type, name, key, noCodeConfig }) => ({
     id,
     type,

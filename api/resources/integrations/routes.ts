@@ -14,42 +14,21 @@ const Integration = Type.Object({
   webhookCount: Type.Integer(),
   lastChangedAt: Type.String(),
 });
-
-const Source = Type.Object({ source: Type.Optional(Type.String()) });
+const response = { 200: Type.Object({ data: Type.Array(Integration) }) };
 
 export const integrationRoutes: Routes = async (app, { context }) => {
-  const list = async (workspaceIds: readonly string[], source: string | null) => {
-    if (workspaceIds.length === 0) return [];
-    let query = context.db
+  app.get('/api/v1/integrations', { schema: { response }, config: forPeople }, async (request) => {
+    const workspaceIds = readableWorkspaces(request);
+    if (workspaceIds.length === 0) return { data: [] };
+    const rows = await context.db
       .selectFrom('webhooks')
-      .select((select) => [
-        'source',
-        'workspaceId',
-        select.fn.countAll().as('count'),
-        select.fn.max('updatedAt').as('lastChangedAt'),
-      ])
+      .select(['source', 'workspaceId'])
+      .select(({ fn }) => [fn.countAll().as('count'), fn.max('updatedAt').as('lastChangedAt')])
       .where('workspaceId', 'in', workspaceIds)
       .groupBy(['source', 'workspaceId'])
       .orderBy('source')
-      .orderBy('workspaceId');
-    if (source !== null) query = query.where('source', '=', source);
-    const rows = await query.execute();
-    return rows.map(({ count, ...row }) => ({ ...row, webhookCount: Number(count) }));
-  };
-  const response = {
-    200: Type.Object({
-      data: Type.Array(Integration),
-      meta: Type.Object({ about: Type.String() }),
-    }),
-  };
-  const meta = {
-    about: 'Integrations are webhooks, by who made them; manage them at /api/v1/webhooks',
-  };
-
-  for (const url of ['/api/v1/integrations', '/api/v1/integrations/:source']) {
-    app.get(url, { schema: { params: Source, response }, config: forPeople }, async (request) => ({
-      data: await list(readableWorkspaces(request), request.params.source ?? null),
-      meta,
-    }));
-  }
+      .orderBy('workspaceId')
+      .execute();
+    return { data: rows.map(({ count, ...row }) => ({ ...row, webhookCount: Number(count) })) };
+  });
 };

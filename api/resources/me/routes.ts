@@ -7,7 +7,7 @@
 import { Type } from 'typebox';
 import { principalOf } from '#api/auth/plugin.ts';
 import type { Context, Routes } from '#api/context.ts';
-import { badRequest, notAuthenticated, unauthorized } from '#api/errors.ts';
+import { badRequest, notAuthenticated } from '#api/errors.ts';
 import { findUser } from '#api/resources/accounts/store.ts';
 import { listWorkspaces } from '#api/resources/workspaces/store.ts';
 
@@ -62,7 +62,7 @@ export const meRoutes: Routes = async (app, { context }) => {
     app.get(url, { schema: { summary, response }, config }, async (request) => {
       const principal = principalOf(request);
       if (principal.kind === 'session') return userReply(context, principal.userId);
-      const [workspace, ...others] = await workspacesOf(context, principal.permissions);
+      const [workspace, ...others] = await listWorkspaces(context.db, principal.permissions.keys());
       if (workspace === undefined || others.length > 0) {
         throw badRequest('This key does not reach exactly one workspace; use GET /api/v2/me instead');
       }
@@ -77,9 +77,8 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
   app.get('/api/v2/me', { schema: { summary, response }, config }, async (request) => {
     const principal = principalOf(request);
     if (principal.kind !== 'apiKey') throw notAuthenticated();
-    const { organizationId, organizationAccess, permissions } = principal;
-    if (!organizationAccess.read) throw unauthorized();
-    const workspaces = await workspacesOf(context, permissions);
+    const { organizationId, permissions } = principal;
+    const workspaces = await listWorkspaces(context.db, permissions.keys());
     return {
       data: {
         workspacePermissions: workspaces.map(({ id, name }) => ({
@@ -89,15 +88,11 @@ export const v2MeRoutes: Routes = async (app, { context }) => {
         })),
         environmentPermissions: [],
         organizationId,
-        organizationAccess: { accessControl: organizationAccess },
+        organizationAccess: { accessControl: { read: true, write: false } },
       },
     };
   });
 };
-
-function workspacesOf({ db }: Context, permissions: ReadonlyMap<string, unknown>) {
-  return listWorkspaces(db, [...permissions.keys()], { skip: 0, limit: permissions.size });
-}
 
 async function userReply({ db }: Context, userId: string) {
   const user = await findUser(db, userId);

@@ -1,7 +1,7 @@
 /** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
-import { defaultSettings, insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
+import { insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { insertMembership } from './store.ts';
 
@@ -35,31 +35,12 @@ export async function createOrganization(
 /** Creates a workspace with the default attribute keys. Call it inside a transaction. */
 export async function createWorkspace(
   trx: Database,
-  {
-    organizationId,
-    id,
-    name,
-    createdAt,
-  }: {
-    readonly organizationId: string;
-    readonly id: string;
-    readonly name: string;
-    readonly createdAt: Timestamp;
-  },
+  given: Pick<Workspace, 'organizationId' | 'name' | 'createdAt'> & { readonly id?: string },
   random: Random,
 ): Promise<Workspace> {
-  const workspace: Workspace = {
-    id,
-    organizationId,
-    name,
-    appSetupCompleted: false,
-    websiteSetupCompleted: false,
-    settings: defaultSettings,
-    createdAt,
-    updatedAt: createdAt,
-  };
-  await insertWorkspace(trx, workspace);
-  await insertDefaultAttributeKeys(trx, id, createdAt, random);
+  const { id = newId(random) } = given;
+  const workspace = await insertWorkspace(trx, { ...given, id });
+  await insertDefaultAttributeKeys(trx, id, given.createdAt, random);
   return workspace;
 }
 

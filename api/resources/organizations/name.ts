@@ -1,4 +1,4 @@
-/** Checks names of people and workspaces. */
+/** Checks names of people. */
 import { invalidFields } from '#api/errors.ts';
 
 /** Letters, marks, digits, spaces and `' , . & ( ) -` of any script. */
@@ -14,15 +14,6 @@ export function plainName(text: string): string {
   const name = text.trim();
   if (!pattern.test(name)) {
     throw invalidFields({ name: "must have 1 to 250 letters, digits, spaces and ' , . & ( ) -" });
-  }
-  return name;
-}
-
-/** Checks names that only people of the organization see. @throws ApiError invalid_fields for the field `name` */
-export function visibleName(text: string): string {
-  const name = text.trim();
-  if (name === '' || /\p{Cc}/u.test(name)) {
-    throw invalidFields({ name: 'must have more than spaces, and no control characters' });
   }
   return name;
 }

@@ -1,4 +1,7 @@
 /** The members of organizations, and what an organization may reach. This file writes the table `memberships`. */
+import type { SessionPrincipal } from '#api/auth/principal.ts';
+import { organizationsRunBy } from '#api/auth/session.ts';
+import { lockRows } from '#api/db/locks.ts';
 import type { Database, MembershipTable, OrganizationTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
@@ -127,4 +130,19 @@ export async function deleteEmptied(db: Database): Promise<void> {
     .where('deletingAt', 'is not', null)
     .where('id', 'not in', inUse)
     .execute();
+}
+
+/**
+ * Returns the organizations that the person still runs, in the transaction that changes something of them. A key outlives
+ * the person who created it, so a person who was removed during the request must not create one. It locks the
+ * organizations, so such changes run one after the other.
+ */
+export async function managedNow(
+  trx: Database,
+  { userId }: SessionPrincipal,
+  organizationIds: readonly string[],
+): Promise<readonly string[]> {
+  await lockRows(trx, 'organizations', organizationIds);
+  const now = await organizationsRunBy(trx, userId);
+  return organizationIds.filter((id) => now.includes(id));
 }

@@ -35,23 +35,6 @@ export function pathScope({ params }: FastifyRequest): string {
   return isRecord(params) ? String(params.workspaceId) : '';
 }
 
-/**
- * Returns a hook for management routes of a workspace itself, before the body is read: 404 unless it exists, 401
- * without the right.
- *
- * @param right default: the right that the method needs
- */
-export function loadManagementWorkspace(
-  { db }: WithDatabase,
-  right?: Right,
-): (request: FastifyRequest) => Promise<void> {
-  return async (request) => {
-    const workspace = await findPathWorkspace({ db }, request);
-    requireRight(request, workspace.id, right);
-    slot.set(request, workspace);
-  };
-}
-
 /** Returns a hook for creating management routes, after the body is read and before it is checked. */
 export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {

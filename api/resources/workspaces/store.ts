@@ -1,33 +1,39 @@
 /**
- * Workspaces. Those that are being deleted are found by none of these queries. Older clients call a workspace an
- * environment; both words name the same id.
+ * Workspaces and their settings. Those that are being deleted are found by none of these queries. Older clients call a
+ * workspace an environment; both words name the same id.
  */
-import { countRows } from '#api/db/count.ts';
-import type { Database, Timestamp, WorkspaceTable } from '#api/db/schema.ts';
-import type { ListPage } from '#api/http/pagination.ts';
+import { type Static, Type } from 'typebox';
+import type { Database, Decoded, WorkspaceTable } from '#api/db/schema.ts';
 import { isId } from '#api/values/ids.ts';
+import { MapOf, Nullable, OneOf } from '#api/values/schemas.ts';
+import { codecOf } from './table.ts';
 
-export interface Workspace {
-  readonly id: string;
-  readonly organizationId: string;
-  readonly name: string;
-  readonly appSetupCompleted: boolean;
-  readonly websiteSetupCompleted: boolean;
-  readonly settings: WorkspaceSettings;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-}
+const RECONTACT_DAYS_MAX = 3_650;
 
-export interface WorkspaceSettings {
-  readonly recontactDays: number;
-  readonly clickOutsideClose: boolean;
-  readonly overlay: string;
-  readonly placement: string;
-  readonly inAppSurveyBranding: boolean;
-  readonly styling: unknown;
-}
+const Color = Type.String({
+  pattern: '^#([0-9a-fA-F]{3}|[0-9a-fA-F]{4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})$',
+  text: 'Give a colour such as #64748b',
+});
 
-export const defaultSettings: WorkspaceSettings = {
+/** What an owner may set, for the SDKs of the workspace. */
+export const Settings = Type.Object({
+  recontactDays: Type.Integer({ minimum: 0, maximum: RECONTACT_DAYS_MAX }),
+  clickOutsideClose: Type.Boolean(),
+  overlay: OneOf(['none', 'light', 'dark']),
+  placement: OneOf(['bottomLeft', 'bottomRight', 'topLeft', 'topRight', 'center']),
+  inAppSurveyBranding: Type.Boolean(),
+  /** Further keys are stored unchanged, because the SDK that shows surveys may know them. */
+  styling: Type.Object({
+    allowStyleOverwrite: Type.Optional(Type.Boolean()),
+    brandColor: Type.Optional(Type.Object({ light: Color, dark: Type.Optional(Nullable(Color)) })),
+  }),
+});
+type Settings = Static<typeof Settings>;
+
+/** The settings in replies. */
+export const shownSettings = { ...Settings.properties, styling: MapOf(Type.Unknown()) };
+
+export const defaultSettings: Settings = {
   recontactDays: 7,
   clickOutsideClose: true,
   overlay: 'none',
@@ -37,84 +43,52 @@ export const defaultSettings: WorkspaceSettings = {
   styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
 };
 
+interface Decodings extends Settings {
+  appSetupCompleted: boolean;
+  websiteSetupCompleted: boolean;
+}
+type Row = Omit<WorkspaceTable, 'deletingAt'>;
+export type Workspace = Decoded<Row, Decodings>;
+
+const { encode, decode } = codecOf<Workspace, Row>({
+  flags: ['appSetupCompleted', 'websiteSetupCompleted', 'clickOutsideClose', 'inAppSurveyBranding'],
+  json: ['styling'],
+  hidden: ['deletingAt'],
+});
+
 /** @param id may be any text */
 export async function findWorkspace(db: Database, id: string): Promise<Workspace | null> {
-  if (!isId(id)) return null;
-  const row = await db
-    .selectFrom('workspaces')
-    .selectAll()
-    .where('id', '=', id)
-    .where('deletingAt', 'is', null)
-    .executeTakeFirst();
-  return row === undefined ? null : toWorkspace(row);
+  const [found = null] = await listWorkspaces(db, [id]);
+  return found;
 }
 
-export async function insertWorkspace(db: Database, workspace: Workspace): Promise<void> {
-  const { settings, ...row } = workspace;
-  await db
-    .insertInto('workspaces')
-    .values({
-      ...row,
-      appSetupCompleted: row.appSetupCompleted ? 1 : 0,
-      websiteSetupCompleted: row.websiteSetupCompleted ? 1 : 0,
-      ...settingColumns(settings),
-    })
-    .execute();
-}
-
-/** Lists workspaces by id. This is the order of the index. */
-export async function listWorkspaces(
-  db: Database,
-  ids: readonly string[],
-  page: ListPage,
-): Promise<readonly Workspace[]> {
-  const wanted = ids.toSorted().slice(page.skip, page.skip + page.limit);
+/** Lists workspaces by id. */
+export async function listWorkspaces(db: Database, ids: Iterable<string>): Promise<readonly Workspace[]> {
+  const wanted = [...ids].filter(isId);
   if (wanted.length === 0) return [];
   const rows = await db
     .selectFrom('workspaces')
     .selectAll()
     .where('id', 'in', wanted)
+    .where('deletingAt', 'is', null)
     .orderBy('id')
     .execute();
-  return rows.map(toWorkspace);
+  return rows.map(decode);
 }
 
-export function countWorkspaces(db: Database, organizationId: string): Promise<number> {
-  return countRows(
-    db.selectFrom('workspaces').where('organizationId', '=', organizationId).where('deletingAt', 'is', null),
-  );
-}
-
-/** @param except the workspace that may have it */
-export async function isNameTaken(
+export async function insertWorkspace(
   db: Database,
-  organizationId: string,
-  name: string,
-  except: string | null,
-): Promise<boolean> {
-  const rows = await db
-    .selectFrom('workspaces')
-    .select('id')
-    .where('organizationId', '=', organizationId)
-    .where('name', '=', name)
-    .where('deletingAt', 'is', null)
-    .limit(2)
-    .execute();
-  return rows.some(({ id }) => id !== except);
-}
-
-/** Writes the name and the settings. @returns the workspace after the change */
-export async function changeWorkspace(
-  db: Database,
-  workspace: Workspace,
-  now: Timestamp,
+  { createdAt, ...given }: Pick<Workspace, 'id' | 'organizationId' | 'name' | 'createdAt'>,
 ): Promise<Workspace> {
-  await db
-    .updateTable('workspaces')
-    .set({ name: workspace.name, updatedAt: now, ...settingColumns(workspace.settings) })
-    .where('id', '=', workspace.id)
-    .execute();
-  return { ...workspace, updatedAt: now };
+  const setup = { appSetupCompleted: false, websiteSetupCompleted: false };
+  const workspace = { ...given, ...setup, ...defaultSettings, createdAt, updatedAt: createdAt };
+  await db.insertInto('workspaces').values(encode(workspace)).execute();
+  return workspace;
+}
+
+export async function updateWorkspace(db: Database, workspace: Workspace): Promise<void> {
+  const { id, ...columns } = encode(workspace);
+  await db.updateTable('workspaces').set(columns).where('id', '=', id).execute();
 }
 
 /** Deletes a marked workspace with the rows that are left in it. */
@@ -130,35 +104,4 @@ export async function markAppSetUp(db: Database, workspaceId: string): Promise<v
     .where('id', '=', workspaceId)
     .where('appSetupCompleted', '=', 0)
     .execute();
-}
-
-function settingColumns(settings: WorkspaceSettings) {
-  return {
-    recontactDays: settings.recontactDays,
-    clickOutsideClose: settings.clickOutsideClose ? 1 : 0,
-    overlay: settings.overlay,
-    placement: settings.placement,
-    inAppSurveyBranding: settings.inAppSurveyBranding ? 1 : 0,
-    styling: JSON.stringify(settings.styling),
-  } as const;
-}
-
-function toWorkspace(row: WorkspaceTable): Workspace {
-  return {
-    id: row.id,
-    organizationId: row.organizationId,
-    name: row.name,
-    appSetupCompleted: row.appSetupCompleted === 1,
-    websiteSetupCompleted: row.websiteSetupCompleted === 1,
-    settings: {
-      recontactDays: row.recontactDays,
-      clickOutsideClose: row.clickOutsideClose === 1,
-      overlay: row.overlay,
-      placement: row.placement,
-      inAppSurveyBranding: row.inAppSurveyBranding === 1,
-      styling: JSON.parse(row.styling),
-    },
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  };
 }

@@ -34,13 +34,17 @@ export interface Owned {
   readonly updatedAt: Timestamp;
 }
 
-interface Description<R> {
+/** How columns are stored. */
+interface Columns<R> {
   /** Columns that hold 0 or 1 for a boolean. */
   readonly flags?: readonly (keyof R)[];
   /** Columns that hold JSON, or null. */
   readonly json?: readonly (keyof R)[];
   /** Columns that only some queries of the store read. */
   readonly hidden?: readonly string[];
+}
+
+interface Description<R> extends Columns<R> {
   /** A total order, for the list. Default: oldest first, ties by id. */
   readonly order?: readonly (keyof R)[];
   /** The table whose row a change locks. Default: the row's workspace, for changes that depend on other rows. */
@@ -168,12 +172,12 @@ export function workspaceTable<R extends Owned>(
 }
 
 /** Converts rows to and from the types of the database. */
-function codecOf<R extends Owned>({ flags = [], json = [], hidden = [] }: Description<R>) {
-  function encode(row: R): R {
+export function codecOf<R extends object, Stored = R>({ flags = [], json = [], hidden = [] }: Columns<R>) {
+  function encode(row: R): Stored {
     const encoded: Record<keyof R, unknown> = { ...row };
     for (const column of flags) encoded[column] = row[column] ? 1 : 0;
     for (const column of json) encoded[column] = row[column] === null ? null : JSON.stringify(row[column]);
-    return encoded as R;
+    return encoded as Stored;
   }
 
   /** Decodes a row that another query selected. */

@@ -5,7 +5,6 @@ const principal: ApiKeyPrincipal = {
   kind: 'apiKey',
   apiKeyId: 'k',
   organizationId: 'o',
-  organizationAccess: { read: true, write: true },
   permissions: new Map([
     ['r', 'read'],
     ['w', 'write'],

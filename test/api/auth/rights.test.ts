@@ -15,7 +15,7 @@ t.beforeEach(tidy);
 
 /** These routes are about the caller or about an organization. They have tests of their own. */
 const ABOUT_PEOPLE =
-  /^\/(account|api\/(auth\/|v1\/(me|management\/me|api-keys|integrations|license|profile|organizations)))/;
+  /^\/(account|api\/(auth\/|v1\/(me|management\/me|integrations|license|profile|organizations)))/;
 const ofWorkspaces = operations.filter(
   ({ credentials, path }) => credentials.includes('session') && !ABOUT_PEOPLE.test(path),
 );
@@ -50,7 +50,6 @@ for (const [name, role] of [
       status: 401,
       json: { code: 'unauthorized' },
     });
-    t.equal((await person.browser.call('GET', '/api/v1/api-keys')).status, 401);
     t.equal((await person.browser.call('GET', '/api/v1/me')).status, 200, 'the person can still log in');
   });
 }
@@ -61,11 +60,10 @@ t.test('a manager sees and changes everything', async (t) => {
     const { status, text } = await send(person, operation);
     t.ok(status < 300, `${operation.name}: ${status} ${text}`);
   }
-  t.equal((await person.browser.call('GET', '/api/v1/api-keys')).status, 200);
 });
 
 /** These routes answer every key, with what it can see. */
-const FOR_ANY_KEY = /^GET \/api\/(v1\/(management\/)?me|v2\/(me|roles))$/;
+const FOR_ANY_KEY = /^GET \/api\/(v1\/(management\/)?me|v2\/me)$/;
 /** This GET makes links with which somebody may write. */
 const NEEDS_WRITE = /^GET .*\/singleUseIds$/;
 const NEEDS_MANAGE = /^(DELETE |PUT \/api\/v1\/management\/workspaces)/;

@@ -19,8 +19,6 @@ const checks: Readonly<Record<string, string>> = {
   'a workspace has each default key once': `
     select w."id" from "workspaces" w join "contactAttributeKeys" k on k."workspaceId" = w."id"
     where k."type" = 'default' group by w."id" having count(*) <> 5`,
-  'a name of an organization has one workspace': `
-    select "organizationId", "name" from "workspaces" where "deletingAt" is null group by "organizationId", "name" having count(*) > 1`,
   'an organization has an owner': `
     select "id" from "organizations" o where o."deletingAt" is null and not exists
     (select 1 from "memberships" m where m."organizationId" = o."id" and m."role" = 'owner')`,

@@ -21,7 +21,6 @@ const key: Principal = {
   kind: 'apiKey',
   apiKeyId: 'k',
   organizationId: 'o',
-  organizationAccess: { read: true, write: true },
   permissions,
 };
 const session: Principal = { kind: 'session', userId: 'u', organizationIds: [], permissions };

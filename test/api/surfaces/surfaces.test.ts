@@ -18,7 +18,6 @@ const cases: readonly (readonly [
   ['/api/v1/me#x', 'management', 'v1', 'any'],
   ['/api/v1/surveys/1', 'management', 'v1', 'any'],
   ['/api/v1/responses?limit=1', 'management', 'v1', 'any'],
-  ['/api/v1/api-keys/x', 'management', 'v1', 'any'],
   ['/api/v1/integrations', 'management', 'v1', 'any'],
   ['/api/v1/license/recheck', 'management', 'v1', 'any'],
   ['/api/v1/organizations/o/workspaces', 'management', 'v1', 'any'],

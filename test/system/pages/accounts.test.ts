@@ -61,10 +61,6 @@ t.test('every command, in the order of the page', async (t) => {
     { part: '/api/auth/callback/token', reply: { url: origin } },
     { part: '/api/auth/callback/credentials', reply: { url: origin } },
     { part: '/api/auth/session', reply: { user: { email: 'ada@example.com' }, expires: String } },
-    { part: '/api/v1/api-keys -d', reply: { data: { label: 'My key', apiKey: /^fbk_/ } } },
-    { part: '/api/v1/management/me', reply: { workspace: { name: 'My workspace' } } },
-    { part: '/api/v1/api-keys', reply: { data: [{ label: 'My key', lastUsedAt: String }] } },
-    { part: '-X DELETE', reply: { data: { label: 'My key' } } },
     {
       part: '/account/email',
       reply: '/account?notice=mailed',
@@ -86,11 +82,6 @@ t.test('every command, in the order of the page', async (t) => {
     const answer = await sh(command);
     t.match(answer, reply, part);
     t.notMatch(JSON.stringify(answer), /error=/);
-    if (part === '/api/v1/api-keys -d') {
-      const { data } = answer as { data: { apiKey: string; id: string } };
-      values.KEY = data.apiKey;
-      values.ID = data.id;
-    }
     if (mail !== undefined) {
       mailCount += 1;
       const received = await mails.mail(mailCount);

@@ -20,13 +20,9 @@ t.test('GET 200: the workspaces of the caller, with their rights there', async (
   t.match((await api.manage('GET', url)).json.data, [
     { id: workspaceId, environmentId: workspaceId, name: 'My workspace', recontactDays: 7, overlay: 'none' },
   ]);
-  const second = await owner.call('GET', `${url}?limit=1&skip=1`);
-  t.match(second.json.data, [{ id: 'ws2' }]);
   const member = await addPerson(api, 'Member', 'member');
   t.same((await member.browser.call('GET', url)).json, { data: [] });
-  t.equal((await member.browser.call('GET', `${url}/ws1`)).status, 401);
-  t.equal((await owner.call('GET', `${url}/ws2`)).json.data.id, 'ws2');
-  t.equal((await owner.call('GET', `${url}/none`)).status, 404);
+  t.equal((await owner.call('PUT', `${url}/none`, {})).status, 404);
 });
 
 t.test('PUT 200: changes the given fields, and SDKs see it at once', async (t) => {
@@ -55,13 +51,11 @@ t.test('PUT: two concurrent calls keep each other’s changes', async (t) => {
     owner.call('PUT', `${url}/ws2`, { styling: { one: 1 } }),
     owner.call('PUT', `${url}/ws2`, { styling: { two: 2 } }),
   ]);
-  t.match((await owner.call('GET', `${url}/ws2`)).json.data, {
-    recontactDays: 3,
-    styling: { one: 1, two: 2 },
-  });
+  const { data } = (await owner.call('GET', url)).json;
+  t.match(data[1], { id: 'ws2', recontactDays: 3, styling: { one: 1, two: 2 } });
 });
 
-t.test('400 and 409: invalid workspaces', async (t) => {
+t.test('400: invalid workspaces', async (t) => {
   for (const body of [
     { name: ' ' },
     { name: 'x'.repeat(256) },
@@ -79,8 +73,6 @@ t.test('400 and 409: invalid workspaces', async (t) => {
     t.equal(reply.status, 400, JSON.stringify(body).slice(0, 60));
     t.match(reply.json, { code: 'bad_request', message: String });
   }
-  const taken = await owner.call('PUT', `${url}/${workspaceId}`, { name: 'Workspace ws2' });
-  t.equal(taken.status, 409);
 });
 
 t.test('401: settings need manage; only a person who runs the organization creates one', async (t) => {
@@ -103,8 +95,7 @@ t.test('POST 200: the workspace works at once; keys need permission for it', asy
     'the workspace has the default keys',
   );
   t.equal((await api.client('GET', `/api/v1/client/${id}/environment`)).status, 200);
-  t.equal((await api.manage('GET', `${url}/${id}`)).status, 401);
-  t.equal((await owner.call('POST', newUrl, { name: 'Second shop' })).status, 409);
+  t.equal((await api.manage('PUT', `${url}/${id}`, {})).status, 401);
   t.equal(
     (await owner.call('POST', newUrl.replace(/organizations\/\w+/, 'organizations/foreign'), { name: 'x' }))
       .status,

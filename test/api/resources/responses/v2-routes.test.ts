@@ -38,7 +38,7 @@ t.test('GET me', async (t) => {
     ],
     environmentPermissions: [],
     organizationId: String,
-    organizationAccess: { accessControl: { read: true, write: true } },
+    organizationAccess: { accessControl: { read: true, write: false } },
   });
   const nothing = await api.client('GET', '/api/v2/me', undefined, { 'x-api-key': await api.addKey({}) });
   t.equal(nothing.status, 200, 'a key without workspaces is accepted');
