@@ -59,14 +59,13 @@ async function environment(): Promise<Environment> {
 }
 
 async function serve(config: Config, secrets: Secrets, log: Logger): Promise<void> {
-  const { context, hearNews, closing } = await openContext(config, secrets, {
+  const { context, closing } = await openContext(config, secrets, {
     clock: Date.now,
     random: randomBytes,
     log,
   });
   const { db, mailer } = context;
   await checkStorage(context, log);
-  await hearNews();
   // Fastify's only line at level info is the one about listening, which is logged below in another form.
   let isReady = await hasOrganization(db);
   const appLog = log.level === 'info' ? log.child({}, { level: 'warn' }) : log;

@@ -16,7 +16,6 @@ import { createSignal } from '#api/events/signal.ts';
 import { createTargets, type Resolve } from '#api/events/targets.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
 import { createMailer, openTransport } from '#api/mail/mailer.ts';
-import { type News, openNews } from '#api/processes/news.ts';
 import type { StopStep } from '#api/processes/stop.ts';
 import { openStorage } from '#api/storage/open.ts';
 import type { Random } from '#api/values/ids.ts';
@@ -41,8 +40,6 @@ interface Outside {
 
 export interface OpenContext {
   readonly context: Context;
-  /** Receives the news of other processes. Call it before the first state is cached. */
-  hearNews(): Promise<void>;
   /** Closes the parts, in this order, after all work has ended. */
   readonly closing: readonly StopStep[];
 }
@@ -72,8 +69,6 @@ export async function openContext(
   const { publicUrl, storage: location } = config;
   const storing = { location, credentials: secrets.s3, publicUrl, signer, clock, random };
   const states = createWorkspaceCache<State>({ clock });
-  const outbox = createSignal();
-  let news: News | null = null;
   const context: Context = {
     config,
     db,
@@ -96,30 +91,14 @@ export async function openContext(
     sender: createSender(targets),
     recaptcha: createRecaptcha(secrets.recaptcha),
     background: createBackground(log),
-    outbox: {
-      notify() {
-        outbox.notify();
-        news?.tellEvents();
-      },
-      listen: outbox.listen,
-    },
+    outbox: createSignal(),
   };
   return {
     context,
-    async hearNews() {
-      const listener = {
-        onStateChange: states.purge,
-        onGap: states.purgeAll,
-        onEvents: outbox.notify,
-        onMails: mailer.wake,
-      };
-      news = await openNews(config.database, listener, log);
-    },
     closing: [
       { name: 'work behind answers', stop: context.background.idle },
       { name: 'storage', stop: context.storage.close },
       { name: 'sender', stop: context.sender.close },
-      { name: 'news', stop: () => news?.close() },
       { name: 'limits', stop: () => counters.close() },
       { name: 'database', stop: () => db.destroy() },
     ],

@@ -1,5 +1,5 @@
 /**
- * A cache of values that are built from the rows of a workspace, for up to five minutes.
+ * A cache of values that are built from the rows of a workspace, for up to a minute.
  *
  * The cache keeps the promise, not its result: callers that arrive during a build wait for the same one, and a purge
  * during the build also drops the value that is being built. So no value that was read before a purge is used after
@@ -7,11 +7,11 @@
  * entry. An entry of more than a tenth of the cache is dropped as soon as it is built, so that one workspace does not
  * drop those of all others.
  *
- * Other processes have caches of their own. Change notifications (processes/news.ts) purge them.
+ * Other processes have caches of their own, and see a change when their value is a minute old.
  */
 import type { Clock, Millis } from '#shared/clock.ts';
 
-const LIFETIME_MS: Millis = 5 * 60 * 1000;
+const LIFETIME_MS: Millis = 60_000;
 const ENTRIES_MAX = 1_000;
 const BYTES_MAX = 83_886_080;
 
@@ -26,8 +26,6 @@ export interface WorkspaceCache<T extends Kept> {
   get(workspaceId: string, build: () => Promise<T>): Promise<T>;
   /** Call it after every write to a workspace's surveys, segments, action classes, languages or settings. */
   purge(workspaceId: string): void;
-  /** Call it if any workspace may have changed. */
-  purgeAll(): void;
   /** Creates another cache with the same clock, which is purged together with this one. */
   beside<U extends Kept>(bounds?: CacheBounds): WorkspaceCache<U>;
 }
@@ -55,7 +53,7 @@ export function createWorkspaceCache<T extends Kept>({
   bytesMax = BYTES_MAX,
 }: WorkspaceCacheOptions): WorkspaceCache<T> {
   const entries = new Map<string, Entry<T>>();
-  const others: Pick<WorkspaceCache<Kept>, 'purge' | 'purgeAll'>[] = [];
+  const others: Pick<WorkspaceCache<Kept>, 'purge'>[] = [];
   let bytes = 0;
 
   const remove = (workspaceId: string | undefined): void => {
@@ -103,11 +101,6 @@ export function createWorkspaceCache<T extends Kept>({
     purge(workspaceId) {
       remove(workspaceId);
       for (const other of others) other.purge(workspaceId);
-    },
-    purgeAll() {
-      entries.clear();
-      bytes = 0;
-      for (const other of others) other.purgeAll();
     },
     beside<U extends Kept>(bounds: CacheBounds = {}) {
       const other = createWorkspaceCache<U>({ clock, ...bounds });

@@ -148,12 +148,6 @@ function connectionOptions(location: PostgresLocation, options: PostgresOptions)
   };
 }
 
-/** Creates a connection outside the pool, for LISTEN. The caller connects it, handles its errors and ends it. */
-export async function openListening(location: PostgresLocation): Promise<pg.Client> {
-  const { default: pg } = await import('pg');
-  return new pg.Client({ ...connectionOptions(location, {}), query_timeout: WAIT_MS });
-}
-
 /** Wraps a pooled connection for one statement or transaction. */
 function guarded(
   client: pg.PoolClient,

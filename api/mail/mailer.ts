@@ -41,8 +41,6 @@ export interface Mailer {
    * The mail is sent after the commit, and `accept` does not wait for that.
    */
   accept(db: Database, mail: Mail): Promise<void>;
-  /** Call it when there may be something to send. */
-  wake(): void;
   start(): void;
   /** Starts it, and resolves when each mail that is due has been tried. */
   idle(): Promise<void>;
@@ -127,7 +125,6 @@ export function createMailer({ db, transport, clock, random, log }: MailerOption
       // Wake the queue after the transaction, because other connections do not see the row before.
       setImmediate(() => queue?.wake());
     },
-    wake: () => queue?.wake(),
     start() {
       if (transport !== null) queue ??= start(transport);
     },

@@ -149,6 +149,6 @@ export const PROMISES: readonly Promised[] = [
   row(
     'From the moment that an organization is deleted with its only owner, no route of the survey API knows its workspaces or what was in them, and their rows and files follow.',
     ['api/resources/organizations/gone', 'api/resources/organizations/deletion'],
-    'requests that began before; states that a process on SQLite remembers, for up to five minutes; entries of the audit log, backups, and older versions of the objects in a bucket that keeps them',
+    'requests that began before; states that a process remembers, for up to a minute; entries of the audit log, backups, and older versions of the objects in a bucket that keeps them',
   ),
 ];

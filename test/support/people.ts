@@ -2,7 +2,7 @@
 import { hashApiKey } from '#api/auth/api-key.ts';
 import type { Role } from '#api/db/schema.ts';
 import { deleteOrganizations } from '#api/resources/organizations/deletion.ts';
-import type { TestApi } from './api-app.ts';
+import { workspaceId as firstWorkspace, type TestApi } from './api-app.ts';
 import { type Browser, openBrowser } from './login.ts';
 
 /** The organization of the first start. */
@@ -86,5 +86,5 @@ export async function addOrganization(api: TestApi, workspaceId: string): Promis
 export async function deleteFirstOrganization(api: TestApi): Promise<void> {
   const { db, clock, states } = api.context;
   await deleteOrganizations(db, [await firstOrganization(api)], new Date(clock()).toISOString());
-  states.purgeAll();
+  states.purge(firstWorkspace);
 }

@@ -3,7 +3,6 @@ import { accounts } from './accounts.ts';
 import { events } from './events.ts';
 import { countTriggers } from './response-counts.ts';
 import { createTables, type SchemaWriter } from './schema-writer.ts';
-import { changeTriggers } from './state-changes.ts';
 import { surveys } from './surveys.ts';
 
 export async function createFirstRelease(write: SchemaWriter): Promise<void> {
@@ -12,7 +11,6 @@ export async function createFirstRelease(write: SchemaWriter): Promise<void> {
   const statements = [
     `create index "contactAttributes_value" on "contactAttributes"
       ("attributeKeyId", ${isPostgres ? 'hashtextextended("value", 0)' : '"value"'})`,
-    ...(isPostgres ? changeTriggers : []),
     ...countTriggers(isPostgres),
   ];
   for (const statement of statements) await write.run(statement);

@@ -60,35 +60,6 @@ async function tokenInMail(kind: string): Promise<string> {
   return token ?? '';
 }
 
-t.test('a state that one process changes is new at the other within a second', async (t) => {
-  const surveysAt = async (http: Http): Promise<readonly string[]> =>
-    JSON.parse((await http.send(environment)).text).data.surveys.map(({ id }: { id: string }) => id);
-  const action = await manage(one, 'POST', 'action-classes', {
-    workspaceId: 'ws1',
-    name: 'Seen',
-    type: 'code',
-    key: 'seen',
-  });
-  const body = {
-    ...openSurvey,
-    workspaceId: 'ws1',
-    type: 'app',
-    triggers: [{ actionClass: { id: action.id } }],
-  };
-  for (const [writer, reader] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    const before = await surveysAt(reader);
-    const { id } = await manage(writer, 'POST', 'surveys', body);
-    t.ok((await surveysAt(writer)).includes(id), 'the process that wrote it knows it at once');
-    await until(async () => (await surveysAt(reader)).includes(id));
-    await manage(writer, 'DELETE', `surveys/${id}`);
-    await until(async () => !(await surveysAt(reader)).includes(id));
-    t.strictSame(await surveysAt(reader), before);
-  }
-});
-
 t.test('the ETag of one process is valid at the other', async (t) => {
   for (;;) {
     const first = await one.send(environment);

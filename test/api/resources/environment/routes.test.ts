@@ -206,12 +206,12 @@ t.test('200: every change of a survey is visible at once', async (t) => {
   t.equal(await count(), 0);
 });
 
-t.test('200: other changes are visible within five minutes', async (t) => {
+t.test('200: other changes are visible within a minute', async (t) => {
   const now = api.context.clock();
   api.advance(windowOf(workspaceId, now).endsAt - now);
   await state();
   await db.updateTable('workspaces').set({ recontactDays: 9 }).where('id', '=', workspaceId).execute();
-  api.advance(5 * 60_000 - 1);
+  api.advance(60_000 - 1);
   t.equal((await state()).project.recontactDays, 7);
   api.advance(1);
   t.equal((await state()).project.recontactDays, 9);

@@ -21,7 +21,7 @@ const setFilters = async (segmentId: string, filters: unknown): Promise<void> =>
     .set({ filters: JSON.stringify(filters) })
     .where('id', '=', segmentId)
     .execute();
-  api.context.states.purgeAll();
+  api.context.states.purge(workspaceId);
 };
 const only = (root: unknown, operator: string, value: unknown) => [
   { id: 'f', connector: null, resource: { id: 'r', root, value, qualifier: { operator } } },
