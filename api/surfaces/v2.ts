@@ -3,7 +3,7 @@ import { v2AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-rout
 import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/routes.ts';
 import { v2MeRoutes } from '#api/resources/me/routes.ts';
-import { v2ResponseRoutes } from '#api/resources/responses/v2-routes.ts';
+import { v2ResponseRoutes } from '#api/resources/responses/management-routes.ts';
 import { v2WebhookRoutes } from '#api/resources/webhooks/routes.ts';
 import type { Surface } from './surface.ts';
 

@@ -1,5 +1,5 @@
 /** Reads answers and times from bodies. Some clients put the language and the times among the answers. Pure. */
-import { invalidFields } from '#api/errors.ts';
+import { badRequest, invalidFields } from '#api/errors.ts';
 import { checker } from '#api/http/validation.ts';
 import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { isRecord, MapOf } from '#api/values/schemas.ts';
@@ -13,31 +13,14 @@ const TOTAL = '_total';
 
 const answersChecker = checker(MapOf(Answer));
 
-export interface ReadAnswers {
-  readonly data: Answers;
-  readonly language: string | undefined;
-  readonly ttc: Times | undefined;
-}
-
-/** Returns the change that a body of v1, or of a client, describes. */
-export function changeIn(body: ResponseChange, survey: BareSurvey) {
-  const { endingId, finished, variables } = body;
-  return { ...answersIn(body, survey), endingId, finished, variables: variables ?? undefined };
-}
-
 /**
- * Takes `language` and `ttc` out of the answers, unless the survey has a question or a hidden field with that id.
+ * Returns the change that a body describes. Takes `language` and `ttc` out of the answers, unless the survey has a question
+ * or a hidden field with that id.
  *
- * @throws ApiError invalid_fields for values that cannot be answers
+ * @throws ApiError invalid_fields for values that cannot be answers, bad_request for foreign files
  */
-export function answersIn(
-  body: {
-    readonly data?: Readonly<Record<string, unknown>> | null;
-    readonly language?: string | null;
-    readonly ttc?: Times | null;
-  },
-  { content }: Pick<BareSurvey, 'content'>,
-): ReadAnswers {
+export function changeIn(body: ResponseChange, survey: BareSurvey, publicUrl: string) {
+  const { content } = survey;
   const { language, ttc, ...rest } = body.data ?? {};
   const fieldIds = new Set([
     ...content.blocks.flatMap(({ elements }) => elements.map(({ id }) => id)),
@@ -51,10 +34,14 @@ export function answersIn(
     ...(ttc === undefined || isTtc ? {} : { ttc }),
   };
   if (!answersChecker.is(data)) throw invalidFields(answersChecker.issues(data, 'data'));
+  refuseForeignFiles(survey, data, publicUrl);
   return {
-    data,
-    language: body.language ?? (isLanguage ? language : undefined),
+    data: body.data ? data : undefined,
+    language: body.language === undefined && isLanguage ? language : body.language,
     ttc: body.ttc ?? (isTtc ? ttc : undefined),
+    endingId: body.endingId,
+    finished: body.finished,
+    variables: body.variables ?? undefined,
   };
 }
 
@@ -62,17 +49,39 @@ function isTimes(value: unknown): value is Times {
   return isRecord(value) && Object.values(value).every((item) => typeof item === 'number');
 }
 
-/**
- * Merges new times into stored ones.
- *
- * @returns milliseconds by question id, each at least 0 and at most a day. If the response is finished and has times,
- *   `_total` is their sum. An earlier `_total` is not added
- */
-export function mergeTimes(stored: Times, given: Times, finished: boolean): Times {
-  const merged = Object.entries({ ...stored, ...given })
+/** @returns milliseconds by question id, each at most a day. A finished response with times has their sum as `_total` */
+export function readTimes(given: Times, finished: boolean): Times {
+  const times = Object.entries(given)
     .filter(([name]) => name !== TOTAL)
     .map(([name, ms]) => [name, Math.min(Math.max(ms, 0), TTC_MS_MAX)] as const);
-  if (merged.length === 0) return {};
-  const total = merged.reduce((sum, [, ms]) => sum + ms, 0);
-  return { ...Object.fromEntries(merged), ...(finished ? { [TOTAL]: total } : {}) };
+  if (times.length === 0) return {};
+  const total = times.reduce((sum, [, ms]) => sum + ms, 0);
+  return { ...Object.fromEntries(times), ...(finished ? { [TOTAL]: total } : {}) };
+}
+
+/** Renderers send this for a file question that was skipped. */
+const SKIPPED = 'skipped';
+
+/** @throws ApiError bad_request if the answer to a file question names a file that is not in the workspace */
+export function refuseForeignFiles(
+  { content, workspaceId }: BareSurvey,
+  data: Answers,
+  publicUrl: string,
+): void {
+  const isOwn = (file: string): boolean => {
+    const path = file.startsWith(`${publicUrl}/`) ? file.slice(publicUrl.length) : file;
+    return /^\/storage\/(\w+)\/(private|public)\/./.exec(path)?.[1] === workspaceId && !isLeading(path);
+  };
+  for (const { id, type } of content.blocks.flatMap(({ elements }) => elements)) {
+    const answer = type === 'fileUpload' && Object.hasOwn(data, id) ? data[id] : undefined;
+    const files = typeof answer === 'string' ? [answer] : (answer ?? []);
+    const areOwn =
+      Array.isArray(files) && files.every((file) => file === '' || file === SKIPPED || isOwn(file));
+    if (!areOwn) throw badRequest('Invalid file upload response');
+  }
+}
+
+/** Whether the path leads elsewhere: some readers resolve its dots. */
+function isLeading(path: string): boolean {
+  return path.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
 }

@@ -14,15 +14,12 @@ import type { BareSurvey } from '#api/resources/surveys/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { isId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { changeIn } from './answers.ts';
-import { fileError } from './file-answers.ts';
-import type { Respondent } from './respondent.ts';
+import { changeIn, refuseForeignFiles } from './answers.ts';
 import { ClientResponseReply, NewClientResponse, ResponseChange, type ResponseMeta } from './schema.ts';
-import { checkSentResponse } from './size.ts';
 import { findResponse } from './store.ts';
 import { emailError, pinError, recaptchaError, singleUseError, throwFirst } from './submission-checks.ts';
 import { readUserAgent } from './user-agent.ts';
-import { changeResponse, createResponse, type NewResponse } from './write.ts';
+import { changeResponse, createResponse, type NewResponse, type Respondent } from './write.ts';
 
 type Version = 'v1' | 'v2';
 
@@ -46,7 +43,6 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       },
       async (request) => {
         const { body } = request;
-        checkSentResponse(body);
         const person = await personError(context, request, body);
         const response = await createResponse(context, body.surveyId, (survey) => {
           checkSubmission(context, request, survey, body, version, person);
@@ -65,7 +61,6 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { body } = request;
         const { responseId } = request.params;
-        checkSentResponse(body);
         const found = await findResponse(db, responseId);
         if (found === null || found.workspaceId !== workspaceOf(request).id) {
           throw notFound('Response', responseId);
@@ -75,12 +70,10 @@ export const clientResponseRoutes: Routes = async (app, { context }) => {
             () => pinError(survey, body.pinAuthToken, signer),
             () => closedError(survey, clock()),
           );
-          const change = changeIn(body, survey);
           if (stored.finished) {
             throw badRequest('Response is already finished', { code: 'response_already_finished' });
           }
-          throwFirst(() => fileError(survey, change.data, config.publicUrl));
-          return change;
+          return changeIn(body, survey, config.publicUrl);
         });
         return { data: { id: responseId, quotaFull: false } };
       },
@@ -128,8 +121,8 @@ function checkSubmission(
     () => pinError(survey, pinAuthToken, signer),
     // v2 checks the single-use link before the address and the token.
     ...(version === 'v1' ? [email, () => person, singleUse] : [singleUse, email, () => person]),
-    () => fileError(survey, data, config.publicUrl),
   );
+  refuseForeignFiles(survey, data, config.publicUrl);
 }
 
 function newResponse(

@@ -21,7 +21,7 @@ import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.
 import { newId } from '#api/values/ids.ts';
 import { Id, Nullable, TextOrNull, UserId } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { findResponse, findResponseIdOfDisplay, setResponseDisplay } from './store.ts';
+import { findResponse } from './store.ts';
 import { throwFirst } from './submission-checks.ts';
 
 /** v1 reads the user id, and v2 the id of the contact. */
@@ -94,8 +94,7 @@ export const displayRoutes: Routes = async (app, { context }) => {
       const { id: workspaceId } = workspaceOf(request);
       const { displayId } = request.params;
       const { responseId, userId } = request.body;
-      const display = await findDisplay(db, displayId);
-      if (display === null || display.workspaceId !== workspaceId) throw notFound('Display', displayId);
+      const display = await displayIn(db, workspaceId, displayId);
       const now = toTimestamp(clock());
       await db.transaction().execute(async (trx) => {
         if (userId) {
@@ -121,15 +120,23 @@ export const displayRoutes: Routes = async (app, { context }) => {
       onRequest: loadWorkspace,
     },
     async (request) => {
-      const { displayId } = request.params;
-      const display = await findDisplay(db, displayId);
-      if (display === null || display.workspaceId !== workspaceOf(request).id) {
-        throw notFound('Display', displayId);
-      }
-      return { data: { responseId: await findResponseIdOfDisplay(db, display.id) } };
+      const { id } = await displayIn(db, workspaceOf(request).id, request.params.displayId);
+      const found = await db
+        .selectFrom('responses')
+        .select('id')
+        .where('displayId', '=', id)
+        .executeTakeFirst();
+      return { data: { responseId: found?.id ?? null } };
     },
   );
 };
+
+/** @throws ApiError not_found */
+async function displayIn(db: Database, workspaceId: string, id: string): Promise<Display> {
+  const display = await findDisplay(db, id);
+  if (display?.workspaceId !== workspaceId) throw notFound('Display', id);
+  return display;
+}
 
 /**
  * Links a display and a response. A display has at most one response, and a response one display. Repeating the
@@ -140,15 +147,17 @@ async function link(trx: Database, display: Display, responseId: string, now: Ti
   if ((await findDisplay(trx, display.id)) === null) throw notFound('Display', display.id);
   await lockRow(trx, 'responses', responseId);
   const response = await findResponse(trx, responseId);
-  if (response === null || response.surveyId !== display.surveyId) {
+  if (response?.surveyId !== display.surveyId) {
     throw badRequest('The response does not belong to the survey of this display', { responseId });
   }
   if (response.displayId === display.id) return;
-  if (response.displayId !== null) {
-    throw badRequest('The response is linked to another display', { responseId });
-  }
-  const taken = badRequest('The display is linked to another response', { responseId });
-  await unlessTaken(['responses.displayId'], taken, () =>
-    setResponseDisplay(trx, response.id, display.id, now),
-  );
+  const taken = badRequest('The display or the response is linked already', { responseId });
+  if (response.displayId !== null) throw taken;
+  await unlessTaken(['responses.displayId'], taken, async () => {
+    await trx
+      .updateTable('responses')
+      .set({ displayId: display.id, updatedAt: now })
+      .where('id', '=', response.id)
+      .execute();
+  });
 }

@@ -1,138 +1,180 @@
 /**
- * Responses on v1.
+ * Responses on v1 and v2. The versions differ in the shape of replies, and in what a change does with maps.
  *
- * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
+ * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to
+ * manage.
  */
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { readableWorkspaces } from '#api/auth/plugin.ts';
-import type { Routes } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
-import { notFound } from '#api/errors.ts';
+import { readableWorkspaces, requireRight } from '#api/auth/plugin.ts';
+import type { Context, Routes } from '#api/context.ts';
+import { badRequest, existing } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
-import { workspaceRow } from '#api/resources/workspaces/row.ts';
-import { checkScope } from '#api/resources/workspaces/scope.ts';
-import { answersIn, changeIn } from './answers.ts';
-import { fileError } from './file-answers.ts';
-import { createManagedResponse, deleteManagedResponse, reachableSurvey } from './management-write.ts';
-import { toResponseReply, toResponseReplyWithNotes } from './reply.ts';
-import { NewManagementResponse, ResponseChange, ResponseReply, ResponseReplyWithNotes } from './schema.ts';
-import { checkSentResponse } from './size.ts';
+import { timestampIn } from '#api/http/validation.ts';
+import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
+import { countResponses } from '#api/resources/surveys/response-counts.ts';
+import { v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { checkScope, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
+import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
+import { Id } from '#api/values/schemas.ts';
+import { toTimestamp } from '#api/values/timestamps.ts';
+import { changeIn } from './answers.ts';
+import { toResponseReply } from './reply.ts';
 import {
-  listResponses,
-  listResponsesOfWorkspaces,
-  type Response,
-  type ResponseWithRelations,
-  responses,
-  withRelations,
-} from './store.ts';
-import { throwFirst } from './submission-checks.ts';
-import { changeResponse } from './write.ts';
+  NewManagementResponse,
+  ResponseChange,
+  type ResponseMeta,
+  ResponseReply,
+  ResponseReplyWithNotes,
+  V2ResponseChange,
+  V2ResponseReply,
+} from './schema.ts';
+import { listResponses, matchingResponses, type Response, responses, withRelations } from './store.ts';
+import { changeResponse, createResponse, removeResponse } from './write.ts';
 
 const LIMIT_DEFAULT = 25;
 /** The default and the maximum for the list of all surveys. */
 const LIMIT_MAX = 1_000;
-const Params = Type.Object({ responseId: Type.String() });
 const Query = Type.Object({ ...ListQuery.properties, surveyId: Type.Optional(Type.String()) });
-const one = { 200: Type.Object({ data: ResponseReply }) };
-const oneWithNotes = { 200: Type.Object({ data: ResponseReplyWithNotes }) };
-const many = { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) };
 
 export const managementResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  const row = workspaceRow({ db, type: 'Response', param: 'responseId', find: responses.find });
+  const toReplies = async (found: readonly Response[]) =>
+    (await withRelations(db, found)).map((one) => toResponseReply(one, config.publicUrl));
+  const withNotes = async (found: readonly Response[]) =>
+    (await toReplies(found)).map((one) => ({ ...one, notes: [] }));
 
-  for (const prefix of ['/api/v1/management/responses', '/api/v1/responses']) {
+  for (const url of ['/api/v1/management/responses', '/api/v1/responses']) {
+    const row = { url, param: 'responseId', type: 'Response', rows: responses } as const;
+    const noted = v1Resource(app, context, {
+      ...row,
+      reply: ResponseReplyWithNotes,
+      toReplies: withNotes,
+    });
+    const plain = v1Resource(app, context, { ...row, reply: ResponseReply, toReplies });
+
     app.get(
-      prefix,
+      url,
       {
-        schema: { querystring: Query, response: many },
+        schema: {
+          querystring: Query,
+          response: { 200: Type.Object({ data: Type.Array(ResponseReplyWithNotes) }) },
+        },
       },
       async (request, reply) => {
         const { surveyId } = request.query;
         const workspaceIds = readableWorkspaces(request);
-        const survey = surveyId === undefined ? null : await reachableSurvey(context, request, surveyId);
-        const options = { limitMax: LIMIT_MAX, limitDefault: survey === null ? LIMIT_MAX : LIMIT_DEFAULT };
+        if (surveyId !== undefined) await reachSurvey(context, request, surveyId);
+        const options = {
+          limitMax: LIMIT_MAX,
+          limitDefault: surveyId === undefined ? LIMIT_MAX : LIMIT_DEFAULT,
+        };
         const found = await readLargePage(
           { request, reply },
           request.query,
           options,
-          (page) =>
-            survey === null
-              ? listResponsesOfWorkspaces(db, workspaceIds, page)
-              : listResponses(db, { column: 'surveyId', id: survey.id }, page),
-          async (ids) =>
-            (await withRelations(db, await responses.findAll(db, ids))).map((response) =>
-              toResponseReplyWithNotes(response, config.publicUrl),
-            ),
+          (page) => listResponses(db, workspaceIds, { surveyId }, page),
+          async (ids) => withNotes(await responses.findAll(db, ids)),
         );
         return { data: found };
       },
     );
 
     app.post(
-      prefix,
-      {
-        schema: { body: NewManagementResponse, response: oneWithNotes },
-        preValidation: checkScope,
-      },
-      async (request) => {
-        const { body } = request;
-        const response = await createManagedResponse(context, request, body, (survey) => {
-          const answers = answersIn(body, survey);
-          throwFirst(() => fileError(survey, answers.data, config.publicUrl));
-          return answers;
-        });
-        return { data: toResponseReplyWithNotes(await related(db, response), config.publicUrl) };
-      },
+      url,
+      { schema: { body: NewManagementResponse, response: { 200: noted.one } }, preValidation: checkScope },
+      async (request) => noted.written(await create(context, request, request.body)),
     );
-
-    app.get(
-      `${prefix}/:responseId`,
-      {
-        schema: { params: Params, response: oneWithNotes },
-        onRequest: row.load,
-      },
-      async (request) => ({
-        data: toResponseReplyWithNotes(await related(db, row.of(request)), config.publicUrl),
-      }),
+    noted.read();
+    plain.change(ResponseChange, (body, stored) =>
+      changeResponse(context, stored, (survey) => changeIn(body, survey, config.publicUrl)),
     );
-
-    app.put(
-      `${prefix}/:responseId`,
-      {
-        schema: { params: Params, body: ResponseChange, response: one },
-        onRequest: row.load,
-      },
-      async (request) => {
-        const { body } = request;
-        checkSentResponse(body);
-        const response = await changeResponse(context, row.of(request), (survey) => {
-          const change = changeIn(body, survey);
-          throwFirst(() => fileError(survey, change.data, config.publicUrl));
-          return change;
-        });
-        return { data: toResponseReply(await related(db, response), config.publicUrl) };
-      },
-    );
-
-    app.delete(
-      `${prefix}/:responseId`,
-      {
-        schema: { params: Params, response: one },
-        onRequest: row.load,
-      },
-      async (request) => {
-        const response = await related(db, row.of(request));
-        const isDeleted = await deleteManagedResponse(context, response.id);
-        if (!isDeleted) throw notFound('Response', response.id);
-        return { data: toResponseReply(response, config.publicUrl) };
-      },
-    );
+    plain.remove(({ id }) => removeResponse(context, id));
   }
 };
 
-async function related(db: Database, response: Response): Promise<ResponseWithRelations> {
-  const [found] = await withRelations(db, [response]);
-  if (found === undefined) throw new Error('A response came back without itself');
-  return found;
+export const v2ResponseRoutes: Routes = async (app, { context }) => {
+  const { db, config } = context;
+  const resource = v2Resource(app, context, {
+    url: '/api/v2/management/responses',
+    param: 'id',
+    type: 'Response',
+    rows: responses,
+    reply: V2ResponseReply,
+    toReplies: (found) =>
+      found.map((one) => ({ ...one, data: withAbsoluteFiles(one.data, config.publicUrl) })),
+  });
+
+  resource.list(
+    { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) },
+    responses,
+    async (query, request) => {
+      const workspaceIds = readableWorkspaces(request);
+      const isOfContact = query.contactId !== undefined;
+      return {
+        matching: await matchingResponses(db, workspaceIds, query),
+        countKept: isOfContact ? undefined : () => countResponses(db, workspaceIds, query.surveyId),
+      };
+    },
+  );
+  resource.create(NewManagementResponse, (body, request) => create(context, request, body));
+  resource.read();
+  resource.change(V2ResponseChange, (body, stored) =>
+    changeResponse(context, stored, (survey) => ({
+      ...changeIn(body, survey, config.publicUrl),
+      meta: body.meta === undefined ? undefined : withoutNull(body.meta),
+      replaces: true,
+    })),
+  );
+  resource.remove(({ id }) => removeResponse(context, id));
+};
+
+/** @returns the workspace of the survey @throws ApiError not_found, or unauthorized without the right of the method */
+async function reachSurvey({ db }: Context, request: FastifyRequest, surveyId: string): Promise<string> {
+  const { workspaceId } = existing(await findAnsweredSurvey(db, surveyId), 'Survey', surveyId);
+  requireRight(request, workspaceId);
+  return workspaceId;
+}
+
+async function create(
+  context: Context,
+  request: FastifyRequest,
+  body: NewManagementResponse,
+): Promise<Response> {
+  const { surveyId, userId } = body;
+  const workspaceId = await reachSurvey(context, request, surveyId);
+  const scope = scopeIn(body);
+  if (scope !== null && (await reachableWorkspace(context, request, scope)).id !== workspaceId) {
+    throw badRequest('Survey is part of another workspace', { workspaceId: scope });
+  }
+  const createdAt = timestampIn('createdAt', body.createdAt) ?? toTimestamp(context.clock());
+  const updatedAt = timestampIn('updatedAt', body.updatedAt) ?? createdAt;
+  return createResponse(context, surveyId, (survey) => {
+    const { data = {}, language = null, ttc = {} } = changeIn(body, survey, context.config.publicUrl);
+    return {
+      finished: body.finished,
+      data,
+      language,
+      ttc,
+      variables: body.variables ?? {},
+      meta: withoutNull(body.meta),
+      displayId: body.displayId || null,
+      singleUseId: body.singleUseId || null,
+      endingId: body.endingId ?? null,
+      createdAt,
+      updatedAt,
+      respondent: userId ? { by: 'userId', value: userId } : null,
+    };
+  });
+}
+
+/** Stores meta as sent, without fields that are null. */
+function withoutNull(meta: NewManagementResponse['meta']): ResponseMeta {
+  const { userAgent, ...texts } = meta ?? {};
+  const filled = (fields: Readonly<Record<string, unknown>>): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    );
+  const agent = filled(userAgent ?? {});
+  return { ...filled(texts), ...(Object.keys(agent).length > 0 ? { userAgent: agent } : {}) };
 }

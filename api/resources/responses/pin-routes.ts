@@ -22,36 +22,34 @@ export const pinRoutes: Routes = async (app, { context }) => {
   const { clock, config, db, signer } = context;
   const guesses = createGuesses('surveys.pin', context);
 
-  for (const version of ['v1', 'v2'] as const) {
-    app.post(
-      `/api/${version}/client/:workspaceId/surveys/:surveyId/pin`,
-      {
-        schema: {
-          summary: 'Enter the PIN of a survey',
-          params: Params,
-          body: Entered,
-          response: { 200: Token },
-        },
-        onRequest: loadPathWorkspace(context),
+  app.post(
+    '/api/v1/client/:workspaceId/surveys/:surveyId/pin',
+    {
+      schema: {
+        summary: 'Enter the PIN of a survey',
+        params: Params,
+        body: Entered,
+        response: { 200: Token },
       },
-      async (request) => {
-        const { surveyId } = request.params;
-        const survey = await findSurvey(db, surveyId);
-        if (survey === null || survey.workspaceId !== workspaceOf(request).id) {
-          throw notFound('Survey', surveyId);
-        }
-        const { pin } = survey.content;
-        throwFirst(() => closedError(survey, clock()));
-        if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
-        const guesser = `${survey.id}:${countedAddress(request, config.trustedProxies)}`;
-        const seconds = await guesses.begin(guesser);
-        if (seconds !== null) throw tooManyRequests(seconds);
-        if (!isPin(survey.id, pin, request.body.pin, signer)) {
-          throw forbidden('The PIN is wrong', { surveyId });
-        }
-        await guesses.giveBack(guesser);
-        return { data: { pinAuthToken: pinAuthToken(survey.id, pin, signer) } };
-      },
-    );
-  }
+      onRequest: loadPathWorkspace(context),
+    },
+    async (request) => {
+      const { surveyId } = request.params;
+      const survey = await findSurvey(db, surveyId);
+      if (survey === null || survey.workspaceId !== workspaceOf(request).id) {
+        throw notFound('Survey', surveyId);
+      }
+      const { pin } = survey.content;
+      throwFirst(() => closedError(survey, clock()));
+      if (pin === null) throw badRequest('Survey is not protected by a PIN', { surveyId });
+      const guesser = `${survey.id}:${countedAddress(request, config.trustedProxies)}`;
+      const seconds = await guesses.begin(guesser);
+      if (seconds !== null) throw tooManyRequests(seconds);
+      if (!isPin(survey.id, pin, request.body.pin, signer)) {
+        throw forbidden('The PIN is wrong', { surveyId });
+      }
+      await guesses.giveBack(guesser);
+      return { data: { pinAuthToken: pinAuthToken(survey.id, pin, signer) } };
+    },
+  );
 };

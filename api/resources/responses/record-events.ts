@@ -4,7 +4,7 @@ import type { Database, EventType } from '#api/db/schema.ts';
 import { insertEvents } from '#api/events/outbox.ts';
 import type { AnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { toResponseReplyWithNotes } from './reply.ts';
+import { toResponseReply } from './reply.ts';
 import { type Response, withRelations } from './store.ts';
 
 export interface ResponseWritten {
@@ -31,7 +31,8 @@ export async function recordEvents(
   const [shown] = await withRelations(trx, [response]);
   if (shown === undefined) throw new Error('A response came back without itself');
   const data = {
-    ...toResponseReplyWithNotes(shown, parts.config.publicUrl),
+    ...toResponseReply(shown, parts.config.publicUrl),
+    notes: [],
     survey: {
       title: content.name,
       type: content.type,

@@ -41,8 +41,3 @@ export function toResponseReply(response: ResponseWithRelations, publicUrl: stri
     tags: [],
   };
 }
-
-/** Clients expect a list. Nothing writes notes. */
-export function toResponseReplyWithNotes(response: ResponseWithRelations, publicUrl: string) {
-  return { ...toResponseReply(response, publicUrl), notes: [] };
-}

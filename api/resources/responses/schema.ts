@@ -1,5 +1,6 @@
 /** The shapes of responses in requests and replies. */
 import { type Static, Type } from 'typebox';
+import { RESPONSE_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
 import { Id, MapOf, Nullable, type ReplyOf, scopeFields, TextOrNull } from '#api/values/schemas.ts';
 
 export const Answer = Type.Union([
@@ -16,6 +17,8 @@ const Variables = MapOf(Type.Union([Type.String(), Type.Number()]));
 /** Milliseconds by question id. */
 const Ttc = MapOf(Type.Number());
 const OptionalText = Type.Optional(Nullable(Type.String()));
+/** Ids and codes. */
+const OptionalId = Type.Optional(Nullable(Type.String({ maxLength: RESPONSE_ID_LENGTH_MAX })));
 
 const UserAgent = Type.Object({
   browser: OptionalText,
@@ -46,20 +49,19 @@ export const ResponseMeta = Type.Partial(
 export type ResponseMeta = ReplyOf<typeof ResponseMeta>;
 
 const answered = {
-  endingId: OptionalText,
-  language: OptionalText,
+  endingId: OptionalId,
+  language: OptionalId,
   variables: Type.Optional(Nullable(Variables)),
   ttc: Type.Optional(Nullable(Ttc)),
 };
-const changed = { ...answered, finished: Type.Optional(Type.Boolean()) };
 const created = {
   ...answered,
   surveyId: Id,
   finished: Type.Boolean(),
   data: Data,
   /** '' and null both mean that there is no id. If '' were an id, the second response with it would be refused. */
-  displayId: OptionalText,
-  singleUseId: OptionalText,
+  displayId: OptionalId,
+  singleUseId: OptionalId,
 };
 
 export const NewClientResponse = Type.Object({
@@ -72,38 +74,31 @@ export const NewClientResponse = Type.Object({
 });
 export type NewClientResponse = Static<typeof NewClientResponse>;
 
-export const NewV2Response = Type.Object({
+/** `data` is open, because it may contain `language` and `ttc`. answers.ts takes them out and checks the rest. */
+const OpenData = MapOf(Type.Unknown());
+
+export const NewManagementResponse = Type.Object({
+  ...scopeFields,
   ...created,
+  data: OpenData,
   meta: Type.Optional(Nullable(FullMeta)),
   userId: OptionalText,
   createdAt: OptionalText,
   updatedAt: OptionalText,
 });
-
-/**
- * `data` is open, because it may contain `language` and `ttc`. They are taken out, and the rest is checked against
- * `Answers`.
- */
-const OpenData = MapOf(Type.Unknown());
-
-export const NewManagementResponse = Type.Object({
-  ...scopeFields,
-  ...NewV2Response.properties,
-  data: OpenData,
-});
 export type NewManagementResponse = Static<typeof NewManagementResponse>;
 
 export const ResponseChange = Type.Object({
-  ...changed,
+  ...answered,
+  finished: Type.Optional(Type.Boolean()),
   data: Type.Optional(Nullable(OpenData)),
   pinAuthToken: OptionalText,
 });
 export type ResponseChange = Static<typeof ResponseChange>;
 
-/** Absent fields are not changed. Other fields of a response are allowed and ignored. */
+/** Other fields of a response are allowed and ignored, so a client may send back what it has read. */
 export const V2ResponseChange = Type.Object({
-  ...changed,
-  data: Type.Optional(Data),
+  ...ResponseChange.properties,
   meta: Type.Optional(Nullable(FullMeta)),
 });
 

@@ -1,5 +1,5 @@
 /** Queries for responses. They write only to `responses`, and also read contacts. */
-import type { Database, Decoded, ResponseTable, Timestamp } from '#api/db/schema.ts';
+import type { Database, Decoded, ResponseTable } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { type Attributes, attributesOf, type Contact, contacts } from '#api/resources/contacts/store.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
@@ -32,45 +32,26 @@ export async function findResponse(db: Database, id: string): Promise<Response |
   return isId(id) ? responses.find(db, id) : null;
 }
 
-/** Lists responses, newest first, ties by id. Reads the index only up to the end of the page. */
+/** Lists responses, newest first, ties by id. */
 export async function listResponses(
   db: Database,
-  owner: { readonly column: 'surveyId' | 'workspaceId'; readonly id: string },
-  page: ListPage,
+  workspaceIds: readonly string[],
+  filter: Filter,
+  { limit, skip }: ListPage,
 ): Promise<readonly { readonly id: string }[]> {
-  return db
-    .selectFrom('responses')
+  const matching = await matchingResponses(db, workspaceIds, filter);
+  return matching
     .select('id')
-    .where(owner.column, '=', owner.id)
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.skip)
+    .limit(limit)
+    .offset(skip)
     .execute();
 }
 
-/**
- * Lists responses of several workspaces, newest first, ties by id. The database merges the indexes of the workspaces up
- * to the end of the page, and reads only the rows of the page. A key has access to the workspaces of one organization,
- * at most 100.
- */
-export async function listResponsesOfWorkspaces(
-  db: Database,
-  workspaceIds: readonly string[],
-  page: ListPage,
-): Promise<readonly { readonly id: string }[]> {
-  const [first, ...others] = workspaceIds;
-  if (first === undefined) return [];
-  if (others.length === 0) return listResponses(db, { column: 'workspaceId', id: first }, page);
-  const ofWorkspace = (id: string) =>
-    db.selectFrom('responses').select(['id', 'createdAt']).where('workspaceId', '=', id);
-  const merged = others.reduce((all, id) => all.unionAll(ofWorkspace(id)), ofWorkspace(first));
-  return merged
-    .orderBy('createdAt', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit)
-    .offset(page.skip)
-    .execute();
+interface Filter {
+  readonly surveyId?: string | undefined;
+  readonly contactId?: string | undefined;
 }
 
 /**
@@ -80,7 +61,7 @@ export async function listResponsesOfWorkspaces(
 export async function matchingResponses(
   db: Database,
   workspaceIds: readonly string[],
-  { surveyId, contactId }: { readonly surveyId?: string; readonly contactId?: string },
+  { surveyId, contactId }: Filter,
 ) {
   const all = db.selectFrom('responses');
   if (surveyId === undefined && contactId === undefined) return all.where('workspaceId', 'in', workspaceIds);
@@ -144,23 +125,4 @@ export async function updateResponse(db: Database, response: Response): Promise<
 export async function deleteResponse(db: Database, id: string): Promise<Pick<Response, 'displayId'> | null> {
   const row = await db.deleteFrom('responses').where('id', '=', id).returning('displayId').executeTakeFirst();
   return row ?? null;
-}
-
-/** @throws the driver's unique violation if another response has the display */
-export async function setResponseDisplay(
-  db: Database,
-  id: string,
-  displayId: string,
-  now: Timestamp,
-): Promise<void> {
-  await db.updateTable('responses').set({ displayId, updatedAt: now }).where('id', '=', id).execute();
-}
-
-export async function findResponseIdOfDisplay(db: Database, displayId: string): Promise<string | null> {
-  const row = await db
-    .selectFrom('responses')
-    .select('id')
-    .where('displayId', '=', displayId)
-    .executeTakeFirst();
-  return row?.id ?? null;
 }

@@ -53,20 +53,11 @@ export function emailError(
   url: string | null | undefined,
   signer: Signer,
 ): ApiError | null {
-  if (!asksForEmail(content)) return null;
-  const isProven = provenAddress(id, url, signer) !== null;
-  return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
-}
-
-function asksForEmail({ type, isVerifyEmailEnabled }: BareSurvey['content']): boolean {
-  return type === 'link' && isVerifyEmailEnabled;
-}
-
-/** Returns the verified address in base64url, as in the link. null if it was not verified. */
-function provenAddress(surveyId: string, url: string | null | undefined, signer: Signer): string | null {
+  if (content.type !== 'link' || !content.isVerifyEmailEnabled) return null;
   const token = parseUrl(url)?.searchParams.get('verify') ?? '';
   const [address = '', signature = ''] = token.split('.');
-  return address !== '' && signer.verify(verifiedEmailText(surveyId, address), signature) ? address : null;
+  const isProven = address !== '' && signer.verify(verifiedEmailText(id, address), signature);
+  return isProven ? null : forbidden('Survey requires email verification', { surveyId: id });
 }
 
 export async function recaptchaError(

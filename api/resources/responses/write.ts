@@ -1,54 +1,46 @@
 /**
- * Creates and changes responses, for all APIs, each in one transaction: it reads the survey, checks the response, writes
- * the row, and writes everything that depends on it.
+ * Creates, changes and deletes responses, for all APIs, each in one transaction: it reads the survey, checks the response,
+ * writes the row, and writes everything that depends on it.
  */
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { hasManyWriters, lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { type ApiError, badRequest, conflict, existing } from '#api/errors.ts';
-import { findDisplay } from '#api/resources/displays/store.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { type ApiError, badRequest, conflict, existing, invalidFields } from '#api/errors.ts';
+import { deleteDisplay, findDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { responseCountsOf } from '#api/resources/surveys/response-counts.ts';
 import { completeSurvey } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/claims.ts';
+import { removeFiles } from '#api/storage/files.ts';
+import { RESPONSE_BYTES_MAX } from '#api/values/content-limits.ts';
 import { newId } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import { mergeTimes, type Times } from './answers.ts';
+import { readTimes } from './answers.ts';
 import { type ResponseWritten, recordEvents } from './record-events.ts';
-import { answererOf, type Respondent } from './respondent.ts';
-import type { Answers, ResponseMeta } from './schema.ts';
-import { checkResponseSize } from './size.ts';
-import { findResponse, type Response, responses, updateResponse } from './store.ts';
+import { deleteResponse, findResponse, type Response, responses, updateResponse } from './store.ts';
 import { throwFirst } from './submission-checks.ts';
 
-export interface NewResponse {
-  readonly finished: boolean;
-  readonly data: Answers;
-  readonly variables: Readonly<Record<string, string | number>>;
-  readonly ttc: Times;
-  readonly meta: ResponseMeta;
-  readonly displayId: string | null;
-  readonly singleUseId: string | null;
-  readonly endingId: string | null;
-  readonly language: string | null;
-  readonly createdAt: Timestamp;
-  readonly updatedAt: Timestamp;
-  readonly respondent: Respondent | null;
+/** The contact of the workspace that has this id or user id. If there is none, the response is anonymous. */
+export interface Respondent {
+  readonly by: 'id' | 'userId';
+  readonly value: string;
 }
 
+export type NewResponse = Omit<
+  Response,
+  'id' | 'workspaceId' | 'surveyId' | 'contactId' | 'contactAttributes'
+> & { readonly respondent: Respondent | null };
+
 /** Undefined fields are not changed. */
-export interface Change {
-  readonly finished?: boolean | undefined;
-  readonly data?: Answers | undefined;
-  readonly variables?: Readonly<Record<string, string | number>> | undefined;
-  readonly ttc?: Times | undefined;
-  readonly meta?: ResponseMeta | undefined;
-  readonly endingId?: string | null | undefined;
-  readonly language?: string | null | undefined;
-  /** Whether answers, variables and times are merged into the stored ones, which is the default, or replace them. */
-  readonly maps?: 'merge' | 'replace';
-}
+export type Change = {
+  readonly [Name in 'finished' | 'data' | 'variables' | 'ttc' | 'meta' | 'endingId' | 'language']?:
+    | Response[Name]
+    | undefined;
+} & {
+  /** Whether answers, variables and times replace the stored ones. Otherwise they are merged into them. */
+  readonly replaces?: boolean;
+};
 
 type WriteParts = Pick<Context, 'config' | 'db' | 'clock' | 'random' | 'outbox' | 'states'>;
 
@@ -68,8 +60,9 @@ export function createResponse(
     const answerer = await answererOf(trx, workspaceId, respondent);
     const problem = await displayError(trx, given.displayId, survey, answerer.contactId);
     throwFirst(() => problem);
-    const ttc = mergeTimes({}, given.ttc, given.finished);
+    const ttc = readTimes(given.ttc, given.finished);
     const response = { ...given, ...answerer, id: newId(parts.random), workspaceId, surveyId, ttc };
+    checkSize(response);
     await refusedWhenTaken(() => responses.insert(trx, response));
     return response;
   });
@@ -88,7 +81,7 @@ export function changeResponse(
     await lockRow(trx, 'responses', id);
     const stored = existing(await findResponse(trx, id), 'Response', id);
     const response = changed(stored, changeFor(survey, stored), toTimestamp(parts.clock()));
-    checkResponseSize(response);
+    checkSize(response);
     await updateResponse(trx, response);
     return response;
   });
@@ -137,31 +130,50 @@ async function completeWhenDue(
 }
 
 function changed(stored: Response, change: Change, now: Timestamp): Response {
-  const merged = <V>(
-    old: Readonly<Record<string, V>>,
-    sent: Readonly<Record<string, V>> | undefined,
-  ): Readonly<Record<string, V>> => ({ ...base(change, old, sent), ...sent });
-  const { endingId, finished = stored.finished, language, meta = stored.meta, ttc } = change;
+  const { endingId = stored.endingId, finished = stored.finished, language = stored.language } = change;
+  const merged = <V>(old: V, sent: V | undefined): V =>
+    sent === undefined || change.replaces === true ? (sent ?? old) : { ...old, ...sent };
   return {
     ...stored,
     updatedAt: now,
     finished,
     data: merged(stored.data, change.data),
     variables: merged(stored.variables, change.variables),
-    ttc: mergeTimes(base(change, stored.ttc, ttc), ttc ?? {}, finished),
-    meta,
-    endingId: endingId === undefined ? stored.endingId : endingId,
-    language: language === undefined ? stored.language : language,
+    ttc: readTimes(merged(stored.ttc, change.ttc), finished),
+    meta: change.meta ?? stored.meta,
+    endingId,
+    language,
   };
 }
 
-/** Returns the map that a sent map is merged into. An absent map leaves the stored one unchanged. */
-function base<V>(
-  { maps }: Change,
-  stored: Readonly<Record<string, V>>,
-  sent: Readonly<Record<string, V>> | undefined,
-): Readonly<Record<string, V>> {
-  return maps === 'replace' && sent !== undefined ? {} : stored;
+/** @throws ApiError invalid_fields */
+function checkSize({ data, variables, ttc, meta }: Response): void {
+  if (Buffer.byteLength(JSON.stringify([data, variables, ttc, meta])) > RESPONSE_BYTES_MAX) {
+    throw invalidFields({ data: `A response must not have more than ${RESPONSE_BYTES_MAX} bytes in total` });
+  }
+}
+
+/** Finds who answered, with a copy of the attributes that the contact has now. Makes one query. */
+async function answererOf(
+  db: Database,
+  workspaceId: string,
+  respondent: Respondent | null,
+): Promise<Pick<Response, 'contactId' | 'contactAttributes'>> {
+  const nobody = { contactId: null, contactAttributes: null };
+  if (respondent === null) return nobody;
+  const rows = await db
+    .selectFrom('contacts')
+    .leftJoin('contactAttributes', 'contactAttributes.contactId', 'contacts.id')
+    .leftJoin('contactAttributeKeys', 'contactAttributeKeys.id', 'contactAttributes.attributeKeyId')
+    .select(['contacts.id', 'contactAttributeKeys.key', 'contactAttributes.value'])
+    .where('contacts.workspaceId', '=', workspaceId)
+    .where(`contacts.${respondent.by}`, '=', respondent.value)
+    .orderBy('contactAttributeKeys.key')
+    .execute();
+  const [contact] = rows;
+  if (contact === undefined) return nobody;
+  const attributes = rows.flatMap(({ key, value }) => (key === null || value === null ? [] : [[key, value]]));
+  return { contactId: contact.id, contactAttributes: Object.fromEntries(attributes) };
 }
 
 /** @returns why the response cannot have this display. Only a unique index can detect that another response has it */
@@ -180,19 +192,24 @@ async function displayError(
   return isOthers ? badRequest('Display belongs to another contact') : null;
 }
 
-/** The unique indexes of responses, and the errors of those who come second. */
-const taken: readonly (readonly [columns: readonly string[], error: () => ApiError])[] = [
-  [['responses.displayId'], () => badRequest('Display is already linked to a response')],
-  [
-    ['responses.surveyId', 'responses.singleUseId'],
-    () => conflict('Response already submitted for this single-use link'),
-  ],
-];
+/** @throws ApiError for whoever comes second to a display or to a single-use link */
+function refusedWhenTaken(write: () => Promise<void>): Promise<void> {
+  return unlessTaken(['responses.displayId'], badRequest('Display is already linked to a response'), () =>
+    unlessTaken(
+      ['responses.surveyId', 'responses.singleUseId'],
+      conflict('Response already submitted for this single-use link'),
+      write,
+    ),
+  );
+}
 
-async function refusedWhenTaken(write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    throw taken.find(([columns]) => isUniqueViolation(error, ...columns))?.[1]() ?? error;
-  }
+/** Deletes a response with its display and its files. @returns false if the response was gone */
+export function removeResponse({ db, clock }: WriteParts, responseId: string): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const row = await deleteResponse(trx, responseId);
+    if (row === null) return false;
+    if (row.displayId !== null) await deleteDisplay(trx, row.displayId);
+    await removeFiles(trx, { responseId }, toTimestamp(clock()));
+    return true;
+  });
 }
