@@ -31,7 +31,6 @@ import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
 import {
   parseApiKey,
   parseEmail,
-  parseHost,
   parseMailFrom,
   parsePassword,
   parsePublicUrl,
@@ -173,7 +172,7 @@ export function readConfig(env: Environment, cwd: string) {
   return readSettings(variables, env, (read) => {
     // Read the variables in the order of the table, because mistakes are reported in this order.
     const port = read.integer('API_PORT', 0, 65_535);
-    const host = read.parse('API_HOST', '', parseHost);
+    const host = read.text('API_HOST');
     const database = read.parse<DatabaseLocation>('DATABASE_URL', { kind: 'memory' }, (value) =>
       withPassword(parseDatabaseUrl(value, cwd), read.text('DATABASE_PASSWORD')),
     );

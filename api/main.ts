@@ -164,29 +164,9 @@ function explain(error: unknown): string {
   if (isForOperator) return `The API cannot start: ${error.message}`;
   if (error instanceof DatabaseBusy)
     return `The API cannot start: DATABASE_URL: ${error.message}; end it first`;
-  if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
-    return `The API cannot start: ${listenProblem(error)}`;
-  }
+  if (error instanceof Error && 'syscall' in error && /^(listen|getaddrinfo)$/.test(String(error.syscall)))
+    return `The API cannot start: API_HOST or API_PORT: ${error.message}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}
-
-function listenProblem(error: Error): string {
-  const code = 'code' in error ? error.code : undefined;
-  const port = 'port' in error ? error.port : '';
-  const address = 'address' in error ? error.address : '';
-  switch (code) {
-    case 'EADDRINUSE':
-      return `API_PORT: another program listens on ${address}:${port}; end it or choose another port`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return `API_HOST: ${address} is not an address of this machine; give one such as 127.0.0.1 or 0.0.0.0`;
-    case 'ENOTSUP':
-      return 'API_REUSE_PORT: this system does not let processes share a port; set it to 0';
-    case 'EACCES':
-      return `API_PORT: this user may not listen on port ${port}; choose one above 1023`;
-    default:
-      return error.message;
-  }
 }
 
 start().catch((error: unknown) => {

@@ -5,13 +5,6 @@
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
 import type { MailAddress } from '#api/mail/mail.ts';
 
-export function parseHost(value: string): string {
-  if (!/^[A-Za-z0-9.:_-]+$/.test(value)) {
-    throw new Error(`"${value}" is not an address; give one such as 127.0.0.1 or 0.0.0.0`);
-  }
-  return value;
-}
-
 export function parseRedisUrl(value: string): string | null {
   if (value === '') return null;
   const url = URL.canParse(value) ? new URL(value) : null;

@@ -17,7 +17,7 @@ import { installCommand } from './servers.ts';
 
 const light = [
   'test/api/values/ids.test.ts',
-  'test/api/http/nul.test.ts',
+  'test/api/http/names.test.ts',
   'test/gateway/policy/route.test.ts',
   'test/api/wiring/config.test.ts',
 ];
@@ -28,7 +28,12 @@ const system = 'test/system/crashes/gateway-workers.test.ts';
 t.test('files of one area share a process; slow files and those of test/system have their own', async (t) => {
   t.strictSame(groupsOf([...light, system, starting, long], [long]), [
     [long],
-    ['test/api/values/ids.test.ts', 'test/api/http/nul.test.ts', 'test/api/wiring/config.test.ts', starting],
+    [
+      'test/api/values/ids.test.ts',
+      'test/api/http/names.test.ts',
+      'test/api/wiring/config.test.ts',
+      starting,
+    ],
     [system],
     [light[2]],
   ]);

@@ -88,31 +88,15 @@ for (const [name, fields] of tooLargeSurveys) {
  * Each of these was quadratic or worse, and took the old code from ten seconds to hours. There is no time limit here,
  * because only linear code finishes within the time of the test.
  */
-const LONG = 2 ** 20;
 t.test('200: an answer of the maximum length that is full of file addresses', async (t) => {
   const text = '/storage/a/private/'.repeat(RESPONSE_BYTES_MAX / 20);
   const reply = await create({ q1: `${text} ` });
   t.equal(reply.status, 200);
 });
 
-t.test('400: endless image addresses, and a script address after many blanks', async (t) => {
-  const choices = [
-    { id: 'a', imageUrl: `${'.png?'.repeat(LONG / 10)}\n` },
-    { id: 'b', imageUrl: 'x.png' },
-  ];
-  await write({ questions: [question({ type: 'pictureSelection', allowMulti: false, choices })] });
-  const cta = question({ type: 'cta', buttonExternal: true, buttonUrl: `${' '.repeat(1_000)}javascript:x` });
-  t.equal((await write({ questions: [cta] })).status, 400);
-});
-
 t.test('bounds the length of headers and mail addresses', async (t) => {
-  t.equal(normalizeEmail(`a@${'a.'.repeat(LONG)}`), null);
-  const agent = 'Android '.repeat(1_500);
-  const reply = await api.client(
-    'POST',
-    responses,
-    { surveyId: survey.id, data: { q1: 'x' }, finished: true },
-    { 'user-agent': agent },
-  );
+  t.equal(normalizeEmail(`a@${'a.'.repeat(2 ** 20)}`), null);
+  const body = { surveyId: survey.id, data: { q1: 'x' }, finished: true };
+  const reply = await api.client('POST', responses, body, { 'user-agent': 'Android '.repeat(1_500) });
   t.equal(reply.status, 200);
 });

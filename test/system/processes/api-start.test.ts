@@ -84,11 +84,9 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
       { API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' },
       /^several settings are wrong:\nAPI_PORT: .*\nDATABASE_URL: .*\nLOG_LEVEL: .*\n$/,
     ],
-    [
-      { ...taken, API_PORT: String(port) },
-      /^API_PORT: another program listens on 127\.0\.0\.1:\d+; end it or choose another port\n$/,
-    ],
-    [{ ...memory, API_HOST: '192.0.2.1' }, /^API_HOST: 192\.0\.2\.1 is not an address of this machine.*\n$/],
+    [{ ...taken, API_PORT: String(port) }, /^API_HOST or API_PORT: .*already in use 127\.0\.0\.1:\d+\n$/],
+    [{ ...memory, API_HOST: '192.0.2.1' }, /^API_HOST or API_PORT: .*not available 192\.0\.2\.1\n$/],
+    [{ ...memory, API_HOST: 'no host' }, /^API_HOST or API_PORT: .*no host\n$/],
     [{ DATABASE_URL: `file:${join(file, 'below/x.sqlite')}` }, /^DATABASE_URL: cannot open .*writ.*\n$/],
     [{ DATABASE_URL: `file:${file}` }, /^DATABASE_URL: cannot open.*\n$/],
     [
