@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { readRecaptchaKeys, recaptchaVariables } from '#api/auth/recaptcha.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
 import { type AllowedTargets, parseAllowedTargets } from '#api/events/targets.ts';
-import type { MailAddress } from '#api/mail/mail.ts';
+import type { MailAddress } from '#api/mail/smtp.ts';
 import {
   readS3Credentials,
   readStorageBytesMax,

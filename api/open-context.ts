@@ -15,7 +15,7 @@ import { createSender } from '#api/events/sender.ts';
 import { createSignal } from '#api/events/signal.ts';
 import { createTargets, type Resolve } from '#api/events/targets.ts';
 import { createLimiter, openCounters } from '#api/limits/limiter.ts';
-import { createMailer, openTransport } from '#api/mail/mailer.ts';
+import { createMailer } from '#api/mail/mailer.ts';
 import type { StopStep } from '#api/processes/stop.ts';
 import { openStorage } from '#api/storage/open.ts';
 import type { Random } from '#api/values/ids.ts';
@@ -59,7 +59,12 @@ export async function openContext(
   await migrate(db);
   const signer = createSigner(signingSecret ?? (await loadSigningSecret(db, random, clock)));
   const counters = await openCounters(secrets.redisUrl, clock, log, countersWaitMs);
-  const transport = await openTransport(secrets.smtpUrl, config.mailFrom);
+  const { smtpUrl } = secrets;
+  // nodemailer is loaded only if mails are sent.
+  const transport =
+    smtpUrl === null
+      ? null
+      : (await import('#api/mail/smtp.ts')).createSmtpTransport(smtpUrl, config.mailFrom);
   const mailer = createMailer({ db, transport, clock, random, log });
   const targets = createTargets({
     allowed: config.webhooks.allowedTargets,

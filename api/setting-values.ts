@@ -3,7 +3,7 @@
  * the message does not repeat it.
  */
 import { normalizeEmail, passwordProblem } from '#api/auth/password.ts';
-import type { MailAddress } from '#api/mail/mail.ts';
+import type { MailAddress } from '#api/mail/smtp.ts';
 
 export function parseRedisUrl(value: string): string | null {
   if (value === '') return null;

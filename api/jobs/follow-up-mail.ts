@@ -5,7 +5,7 @@
  * read as markup, nor as lines of a header.
  */
 import { normalizeEmail } from '#api/auth/password.ts';
-import type { Mail } from '#api/mail/mail.ts';
+import type { Mail } from '#api/mail/mailer.ts';
 import type { Answer } from '#api/resources/responses/schema.ts';
 import type { Response } from '#api/resources/responses/store.ts';
 import type { SurveyContent } from '#api/resources/surveys/schema.ts';

@@ -9,7 +9,7 @@ import type { Context } from '#api/context.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteEventsWithoutDelivery } from '#api/events/retention.ts';
-import type { Mail } from '#api/mail/mail.ts';
+import type { Mail } from '#api/mail/mailer.ts';
 import { type BareSurvey, findBareSurveys } from '#api/resources/surveys/store.ts';
 import { type Answered, followUpMail, isTriggered } from './follow-up-mail.ts';
 

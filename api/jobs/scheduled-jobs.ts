@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/audit.ts';
 import type { Context } from '#api/context.ts';
 import { forgetEvents } from '#api/events/retention.ts';
-import { forgetOldMails } from '#api/mail/outbox.ts';
+import { forgetOldMails } from '#api/mail/mailer.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';

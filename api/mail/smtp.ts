@@ -1,11 +1,17 @@
 /** Sends mails over SMTP. This is the only file that knows nodemailer. */
 import { createTransport } from 'nodemailer';
 import type { Millis } from '#shared/clock.ts';
-import { type MailAddress, MailRefused, type MailTransport } from './mail.ts';
+import { MailRefused, type MailTransport } from './mailer.ts';
 
 const CONNECT_TIMEOUT_MS: Millis = 10_000;
 /** Longest silence of the server in the middle of a mail. */
 const SOCKET_TIMEOUT_MS: Millis = 20_000;
+
+export interface MailAddress {
+  /** Name of the recipient; empty if there is none. */
+  readonly name: string;
+  readonly address: string;
+}
 
 /** @param url smtp:// or smtps://, with user and password if the server requires them */
 export function createSmtpTransport(url: string, from: MailAddress): MailTransport {
@@ -34,58 +40,32 @@ export function createSmtpTransport(url: string, from: MailAddress): MailTranspo
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
       } catch (error) {
-        const advice = adviceFor(error);
-        if (advice !== null) throw new Error(`${describe(error)}; ${advice}`, { cause: error });
-        if (isRefusal(error)) throw new MailRefused(describe(error), error);
-        throw new Error(describe(error), { cause: error });
+        throw failureOf(error);
       }
     },
     close: () => transport.close(),
   };
 }
 
+interface SmtpError {
+  readonly code: string;
+  /** The code of Node or OpenSSL, such as DEPTH_ZERO_SELF_SIGNED_CERT. */
+  readonly originalCode: string;
+  readonly responseCode: number;
+  readonly command: string;
+}
+
 /**
- * @returns advice for the operator if the server refuses every mail; null if only this mail may be the cause. A mail that is
- * not the cause is tried again, so only errors count that no single mail can cause: a failed login, TLS, and the reply to
- * our own address.
+ * Describes an error by its codes and the command, such as `EAUTH 535 AUTH PLAIN`: the server's text repeats the address. A mail
+ * is refused if the server refuses its recipient or its text for good (RFC 5321, 4.2.1). Any other error may be that of all
+ * mails: replies below 540 are about the login or the connection (RFC 4954), and those to other commands about our address.
  */
-function adviceFor(error: unknown): string | null {
-  const kind = textOf(error, 'code');
-  const command = textOf(error, 'command');
-  const code = replyCode(error);
-  const isLogin = /^E(NO|O)?AUTH/.test(kind) || command.startsWith('AUTH');
-  // RFC 4954: replies about the login, to any command.
-  if (isLogin || (code !== null && code >= 530 && code <= 538)) return 'check user and password in SMTP_URL';
-  const isTls =
-    /TLS$/.test(kind) || command === 'STARTTLS' || CERTIFICATE.test(textOf(error, 'originalCode'));
-  if (isTls) return "check SMTP_URL: the server's TLS or its certificate is not accepted";
-  // 552 is about the size of this mail.
-  const isSender = command === 'MAIL FROM' && code !== null && code >= 500 && code !== 552;
-  return isSender ? 'check MAIL_FROM: the server does not take this sender' : null;
-}
-
-/** Codes of Node and OpenSSL, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_SSL_WRONG_VERSION_NUMBER. */
-const CERTIFICATE = /CERT|_SSL_|_TLS_|LEAF_SIGNATURE/;
-
-/** Whether the server refuses the mail permanently (5yz, RFC 5321 §4.2.1). */
-function isRefusal(error: unknown): boolean {
-  const code = replyCode(error);
-  return code !== null && code >= 500;
-}
-
-/** Describes an error without the server's text, which repeats the address. */
-function describe(error: unknown): string {
-  const code = replyCode(error);
-  const kind = textOf(error, 'code') || 'error';
-  return code === null ? kind : `${kind} ${code}`;
-}
-
-function replyCode(error: unknown): number | null {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'responseCode') : null;
-  return typeof code === 'number' ? code : null;
-}
-
-function textOf(error: unknown, property: string): string {
-  const value: unknown = error instanceof Error ? Reflect.get(error, property) : '';
-  return typeof value === 'string' ? value : '';
+function failureOf(error: unknown): Error {
+  const { code, originalCode, responseCode, command } = error as Partial<SmtpError>;
+  const parts = [code ?? 'error', originalCode, responseCode, command];
+  const text = parts.filter((part) => part !== undefined).join(' ');
+  const isAboutMail = command === 'RCPT TO' || command === 'DATA';
+  if (isAboutMail && responseCode !== undefined && responseCode >= 540)
+    return new MailRefused(text, { cause: error });
+  return new Error(text, { cause: error });
 }

@@ -3,7 +3,7 @@ import type { Context } from '#api/context.ts';
 import { countRows } from '#api/db/count.ts';
 import { lockName } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import type { Mail } from '#api/mail/mail.ts';
+import type { Mail } from '#api/mail/mailer.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
 

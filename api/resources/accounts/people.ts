@@ -3,7 +3,7 @@ import type { Context } from '#api/context.ts';
 import { lockRow, lockRows } from '#api/db/locks.ts';
 import type { Database, Role } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
-import { deleteAccountMails } from '#api/mail/outbox.ts';
+import { deleteAccountMails } from '#api/mail/mailer.ts';
 import { deleteOrganizations } from '#api/resources/organizations/deletion.ts';
 import {
   changeRole,

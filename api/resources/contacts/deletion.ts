@@ -9,7 +9,7 @@ import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { forgetContactOf } from '#api/events/forget-contact.ts';
-import { forgetRecipients } from '#api/mail/outbox.ts';
+import { forgetRecipients } from '#api/mail/mailer.ts';
 import { attributesOf, contacts } from './store.ts';
 
 /** Responses of a slice. Each has several events, whose texts are written anew. */

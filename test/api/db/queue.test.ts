@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { migrate } from '#api/db/migrate.ts';
 import { type Leased, pauseAfter, settle, startQueue } from '#api/db/queue.ts';
-import { dueMails, insertMail } from '#api/mail/outbox.ts';
+import { dueMails, insertMail } from '#api/mail/mailer.ts';
 import { countingRandom } from '#test/support/api-app.ts';
 import { testClock } from '#test/support/clock.ts';
 import { openPrivateDatabase } from '#test/support/database.ts';

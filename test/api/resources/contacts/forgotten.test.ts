@@ -1,7 +1,7 @@
 /** After the deletion of a contact, its data is gone everywhere, and its answers stay. */
 import t from 'tap';
 import type { Tables } from '#api/db/schema.ts';
-import { insertMail } from '#api/mail/outbox.ts';
+import { insertMail } from '#api/mail/mailer.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { column } from '#test/support/column.ts';
 
