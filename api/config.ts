@@ -63,13 +63,11 @@ export const variables = [
   },
   {
     name: 'DATABASE_PASSWORD',
-    default: '',
     meaning:
       'password of the user in `DATABASE_URL`, if the address has none; no character has to be encoded',
   },
   {
     name: 'REDIS_URL',
-    default: '',
     meaning:
       "address of Redis for the application's own limits (`redis://` or `rediss://`); unset: counters are in the memory of the process",
   },
@@ -101,7 +99,6 @@ export const variables = [
   },
   {
     name: 'SMTP_URL',
-    default: '',
     meaning: 'mail server (`smtp://` or `smtps://`); unset: mails stay in the table `mailOutbox`',
   },
   {
@@ -116,18 +113,15 @@ export const variables = [
   },
   {
     name: 'SURVEY_URL',
-    default: '',
     meaning:
       'address at which people answer [link surveys](api.md#where-surveys-are-shown), with `{surveyId}` in it; unset: no links are mailed',
   },
   {
     name: 'SDK_PATH',
-    default: '',
     meaning: 'folder of [SDK scripts](api.md#sdk-scripts); read once, at start',
   },
   {
     name: 'WEBHOOK_ALLOWED_TARGETS',
-    default: '',
     meaning:
       '[internal targets](events.md#where-webhooks-may-point) that webhooks may reach: host names, addresses and CIDRs',
   },
@@ -139,12 +133,11 @@ export const variables = [
   },
   ...storageVariables,
   ...recaptchaVariables,
-  { name: 'BOOTSTRAP_WORKSPACE_ID', default: '', meaning: 'id of the first workspace; unset: generated' },
-  { name: 'BOOTSTRAP_API_KEY', default: '', meaning: 'first API key; unset: generated, and printed once' },
+  { name: 'BOOTSTRAP_WORKSPACE_ID', meaning: 'id of the first workspace; unset: generated' },
+  { name: 'BOOTSTRAP_API_KEY', meaning: 'first API key; unset: generated, and printed once' },
   { name: 'BOOTSTRAP_EMAIL', default: 'owner@example.com', meaning: 'e-mail address of the first user' },
   {
     name: 'BOOTSTRAP_PASSWORD',
-    default: '',
     meaning: 'password of the first user; unset: generated, and printed once',
   },
   LOG_LEVEL,

@@ -51,7 +51,6 @@ const CORE_VARIABLES = [
   { name: 'GATEWAY_POLICIES', default: 'policies.yaml', meaning: 'path of the policy file' },
   {
     name: 'GATEWAY_PASS_HEADERS',
-    default: '',
     meaning:
       'request headers that the gateway forwards instead of [removing](operating.md#what-reaches-the-application) them, such as `X-HTTP-Method-Override, x_request_id`',
   },
@@ -86,7 +85,6 @@ const CORE_VARIABLES = [
   },
   {
     name: 'GATEWAY_KEEPALIVE_MS',
-    default: '',
     meaning:
       'milliseconds that a client connection may be [idle](edges.md#idle-connections); unset: 620000 for a trusted proxy, and 65000 for others',
   },

@@ -6,8 +6,8 @@ import { editDistance } from './edit-distance.ts';
 
 export interface Variable {
   readonly name: string;
-  /** Value if the variable is unset or blank; '' means no value. */
-  readonly default: string;
+  /** Value if the variable is unset or blank. Absent if it has none. */
+  readonly default?: string;
   readonly meaning: string;
 }
 

@@ -13,10 +13,9 @@ import { timeLimit } from '#shared/within.ts';
 export const recaptchaVariables = [
   {
     name: 'RECAPTCHA_SITE_KEY',
-    default: '',
     meaning: 'site key of reCAPTCHA v3, for surveys that require it; both keys unset: no response is checked',
   },
-  { name: 'RECAPTCHA_SECRET_KEY', default: '', meaning: 'secret key of reCAPTCHA v3' },
+  { name: 'RECAPTCHA_SECRET_KEY', meaning: 'secret key of reCAPTCHA v3' },
 ] as const;
 
 type Name = (typeof recaptchaVariables)[number]['name'];

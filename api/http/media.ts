@@ -8,10 +8,6 @@ export function media(mediaType: string, schema: TSchema, description: string) {
   return Type.Unsafe<unknown>({ description, content: { [mediaType]: { schema } } });
 }
 
-export function htmlPage(description: string) {
-  return media('text/html', Type.String(), description);
-}
-
 /** @param to the target of `location` */
 export function redirectTo(to: string) {
   return withoutBody(`To ${to}, in \`location\`.`);

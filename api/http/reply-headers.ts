@@ -28,7 +28,6 @@ export interface ReplyRules {
   readonly errorShape: ErrorShape;
   /** Whether pages of other origins call the surface. Then every reply has CORS headers. */
   readonly isCrossOrigin: boolean;
-  readonly showsRequestId: boolean;
 }
 
 /** Finds the rules for a request target: a path, possibly with a query, possibly malformed. */
@@ -38,7 +37,7 @@ export type FindReplyRules = (target: string) => ReplyRules;
 export function setReplyHeaders(request: FastifyRequest, reply: FastifyReply, rules: ReplyRules): void {
   reply.headers(security).header('cache-control', PRIVATE);
   if (rules.isCrossOrigin) reply.headers(crossOrigin);
-  if (rules.showsRequestId) reply.header('x-request-id', request.id);
+  if (rules.errorShape === 'v3') reply.header('x-request-id', request.id);
 }
 
 /** Returns the pattern of the route, or the target if no route matches. */

@@ -10,21 +10,18 @@ export const storageVariables = [
   },
   {
     name: 'S3_BUCKET_NAME',
-    default: '',
     meaning: 'bucket of uploaded files; unset: files are in `STORAGE_PATH`',
   },
   {
     name: 'S3_ENDPOINT_URL',
-    default: '',
     meaning: 'address of the S3 server, which browsers must be able to reach too; unset: AWS',
   },
   { name: 'S3_REGION', default: 'us-east-1', meaning: 'region of the bucket' },
   {
     name: 'S3_ACCESS_KEY',
-    default: '',
     meaning: 'key id for the bucket; both keys unset: credentials that the AWS SDK finds',
   },
-  { name: 'S3_SECRET_KEY', default: '', meaning: 'secret key for the bucket' },
+  { name: 'S3_SECRET_KEY', meaning: 'secret key for the bucket' },
   {
     name: 'S3_FORCE_PATH_STYLE',
     default: '0',

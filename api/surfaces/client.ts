@@ -50,7 +50,6 @@ export const client: Surface = {
   credentials: null,
   errorShape: 'v1',
   isCrossOrigin: true,
-  showsRequestId: false,
   limit: {
     name: 'api.client',
     isCountedByGateway: ({ method, route }) =>

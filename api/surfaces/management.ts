@@ -37,7 +37,6 @@ export const management: Surface = {
   credentials: 'any',
   errorShape: 'v1',
   isCrossOrigin: false,
-  showsRequestId: false,
   limit: {
     name: 'api.v1',
     // The gateway does not count sessions.

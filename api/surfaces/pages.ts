@@ -19,7 +19,6 @@ export const pages: Surface = {
   credentials: null,
   errorShape: 'v1',
   isCrossOrigin: false,
-  showsRequestId: false,
   limit: null,
   routes: [
     healthRoutes,

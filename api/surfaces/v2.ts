@@ -13,7 +13,6 @@ export const v2: Surface = {
   credentials: 'key',
   errorShape: 'v2',
   isCrossOrigin: false,
-  showsRequestId: false,
   limit: { name: 'api.v2', isCountedByGateway: () => false },
   routes: [
     v2HealthRoutes,

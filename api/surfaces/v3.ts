@@ -13,7 +13,6 @@ export const v3: Surface = {
   credentials: 'any',
   errorShape: 'v3',
   isCrossOrigin: false,
-  showsRequestId: true,
   limit: { name: 'api.v3', isCountedByGateway: () => false },
   routes: [v3SurveyRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
 };

@@ -15,8 +15,6 @@ export const QUESTIONS_MAX = 1_000;
 /** Maximum number of choices of one question, and of rows or columns of a matrix. */
 export const CHOICES_MAX = 1_000;
 
-/** Maximum size of the state of a workspace as JSON: a tenth of the cache of states, so that every state is cached. */
-export const STATE_BYTES_MAX = 8_388_608;
 /** Maximum number of surveys in a state. */
 export const STATE_SURVEYS_MAX = 30;
 /** Maximum size of these surveys in the database. A state contains most parts of them three times. */

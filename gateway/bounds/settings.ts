@@ -29,7 +29,6 @@ export const BOUND_VARIABLES = [
   },
   {
     name: 'GATEWAY_CLIENT_SHARE',
-    default: '',
     meaning:
       'share of each of these totals that one client address can hold, from 0.001 to 1, such as `0.25`; unset: the shares in [Bounds](operating.md#bounds)',
   },

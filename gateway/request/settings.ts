@@ -15,7 +15,6 @@ export interface LimitingSecrets {
 export const LIMITING_VARIABLES = [
   {
     name: 'GATEWAY_REDIS_URL',
-    default: '',
     meaning: 'address of [Redis](operating.md#redis); unset: counters are in the memory of the process',
   },
   {
@@ -25,7 +24,6 @@ export const LIMITING_VARIABLES = [
   },
   {
     name: 'GATEWAY_IDENTITY_SECRET',
-    default: '',
     meaning:
       'secret salt for the digests of addresses and keys; unset: the gateway generates one and stores it in Redis',
   },

@@ -21,7 +21,7 @@ const ROW = /^\| `([A-Z0-9_]+)` \|.*$/gm;
 const namesIn = (text: string): string[] => [...text.matchAll(ROW)].map(([, name = '']) => name);
 
 function row({ name, default: value, meaning }: Variable): string {
-  return `| \`${name}\` | ${value === '' ? '' : `\`${value}\``} | ${meaning} |`;
+  return `| \`${name}\` | ${value === undefined ? '' : `\`${value}\``} | ${meaning} |`;
 }
 
 t.test('every setting has one row, with the default and text of the program', async (t) => {

@@ -6,10 +6,9 @@ import { DAY_MS, type KeyPairFiles, readKeyPair } from './key-pair.ts';
 const VARIABLES = [
   {
     name: 'GATEWAY_TLS_CERT',
-    default: '',
     meaning: 'PEM file of the certificate and its chain; the public listener then accepts HTTPS only',
   },
-  { name: 'GATEWAY_TLS_KEY', default: '', meaning: 'PEM file of its private key, without a passphrase' },
+  { name: 'GATEWAY_TLS_KEY', meaning: 'PEM file of its private key, without a passphrase' },
   {
     name: 'GATEWAY_TLS_HANDSHAKES_PER_CLIENT',
     default: '50',

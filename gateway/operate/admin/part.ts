@@ -19,7 +19,6 @@ export const admin = optionalPart({
     { name: 'GATEWAY_ADMIN_HOST', default: '127.0.0.1', meaning: 'address of the admin listener' },
     {
       name: 'GATEWAY_ADMIN_TOKEN',
-      default: '',
       meaning: 'Bearer token that the admin listener requires; unset: the admin API works on loopback only',
     },
   ],
