@@ -5,7 +5,6 @@ import type { AuditLog } from '#api/audit/audit.ts';
 import type { Passwords } from '#api/auth/password.ts';
 import type { Recaptcha } from '#api/auth/recaptcha.ts';
 import type { Signer } from '#api/auth/signer.ts';
-import type { SdkScripts } from '#api/cache/sdk-scripts.ts';
 import type { StateCache } from '#api/cache/state-cache.ts';
 import type { Config } from '#api/config.ts';
 import type { DatabaseHealth } from '#api/db/health.ts';
@@ -32,8 +31,6 @@ export interface Context {
   /** The cached states of workspaces. Code that changes the content of a state purges it. */
   readonly states: StateCache;
   readonly storage: Storage;
-  /** The scripts that `/js/` serves. */
-  readonly sdkScripts: SdkScripts;
   readonly passwords: Passwords;
   /**
    * The limits of the application. The surface and the options of a route decide which one applies. Other code calls

@@ -4,7 +4,6 @@ import { createAuditLog } from '#api/audit/audit.ts';
 import { createPasswords, type Passwords } from '#api/auth/password.ts';
 import { createRecaptcha } from '#api/auth/recaptcha.ts';
 import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
-import { loadSdkScripts } from '#api/cache/sdk-scripts.ts';
 import type { State } from '#api/cache/state-cache.ts';
 import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
@@ -50,7 +49,6 @@ export async function openContext(
   secrets: Secrets,
   { clock, random, log, resolve, signingSecret, passwords, countersWaitMs }: Outside,
 ): Promise<OpenContext> {
-  const sdkScripts = await loadSdkScripts(config.sdkPath);
   const health = createDatabaseHealth(clock, log);
   const db = openDatabase(config.database, { onFault: health.note, onAway: health.noteAway });
   await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
@@ -83,7 +81,6 @@ export async function openContext(
     signer,
     states,
     storage: await openStorage(storing),
-    sdkScripts,
     passwords: passwords ?? createPasswords(random),
     limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
     counters,

@@ -21,12 +21,8 @@ const BODY_LENGTH_MAX = 100_000;
 const EMAIL_PART = 2;
 
 export function isTriggered({ trigger }: FollowUp, response: Answered): boolean {
-  switch (trigger.type) {
-    case 'response':
-      return true;
-    case 'endings':
-      return response.endingId !== null && (trigger.properties?.endingIds ?? []).includes(response.endingId);
-  }
+  if (trigger.type === 'response') return true;
+  return response.endingId !== null && (trigger.properties?.endingIds ?? []).includes(response.endingId);
 }
 
 /** @returns null if there is no recipient: the question was skipped, or its answer is not an address */
@@ -35,22 +31,15 @@ export function followUpMail(followUp: FollowUp, survey: BareSurvey, response: A
   const to = recipient(properties.to, response);
   if (to === null) return null;
   const replyTo = properties.replyTo.map(normalizeEmail).find((address) => address !== null) ?? null;
-  const body = [
-    withRecall(textOf(properties.body), response),
-    ...(properties.attachResponseData ? [answersText(survey, response)] : []),
-    ...(properties.includeVariables === true ? [variablesText(survey, response)] : []),
-    ...(properties.includeHiddenFields === true ? [hiddenFieldsText(survey, response)] : []),
-  ];
+  const text = withRecall(textOf(properties.body), response);
+  const answers = properties.attachResponseData ? answersOf(survey, response) : [];
   return {
     kind: 'surveyFollowUp',
     workspaceId: survey.workspaceId,
     to,
     replyTo,
     subject: oneLine(withRecall(properties.subject, response)).slice(0, SUBJECT_LENGTH_MAX),
-    body: body
-      .filter((part) => part !== '')
-      .join('\n\n')
-      .slice(0, BODY_LENGTH_MAX),
+    body: [text, ...answers].join('\n\n').slice(0, BODY_LENGTH_MAX),
   };
 }
 
@@ -82,30 +71,14 @@ function withRecall(text: string, response: Answered): string {
   });
 }
 
-function answersText(survey: BareSurvey, response: Answered): string {
-  return survey.content.blocks
+/** Returns each question with its answer, unless it was skipped. */
+function answersOf({ content }: BareSurvey, response: Answered): readonly string[] {
+  return content.blocks
     .flatMap(({ elements }) => elements)
     .flatMap(({ id, headline }) => {
-      const answer = answerOf(response, id);
-      const shown = answer === undefined ? '' : shownAnswer(answer);
+      const shown = shownAnswer(answerOf(response, id) ?? '');
       return shown === '' ? [] : [`${oneLine(textOf(headline.default))}\n${shown}`];
-    })
-    .join('\n\n');
-}
-
-function variablesText(survey: BareSurvey, response: Answered): string {
-  return survey.content.variables
-    .map(({ id, name, value }) => `${name}: ${variableOf(response, id) ?? value}`)
-    .join('\n');
-}
-
-function hiddenFieldsText(survey: BareSurvey, response: Answered): string {
-  return (survey.content.hiddenFields.fieldIds ?? [])
-    .flatMap((id) => {
-      const answer = answerOf(response, id);
-      return answer === undefined ? [] : [`${id}: ${shownAnswer(answer)}`];
-    })
-    .join('\n');
+    });
 }
 
 function variableOf(response: Answered, id: string): string | number | undefined {

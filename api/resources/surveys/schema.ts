@@ -149,8 +149,6 @@ const FollowUp = Type.Object({
       subject: Type.String(),
       body: Type.String(),
       attachResponseData: Type.Boolean(),
-      includeVariables: Maybe(Type.Boolean()),
-      includeHiddenFields: Maybe(Type.Boolean()),
     }),
   }),
 });

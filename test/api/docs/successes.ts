@@ -108,10 +108,6 @@ export const successes: Readonly<Record<string, Successes>> = {
   },
 
   'GET /js/{script}': script,
-  'GET /api/packages/js': script,
-  'GET /api/packages/app': script,
-  'GET /api/packages/website': script,
-  'GET /api/packages/surveys': script,
 
   async 'GET /api/auth/session'(place) {
     const { loggedIn } = await account(place);

@@ -130,8 +130,6 @@ t.test('the mail has text without markup, recalled answers, and the response on 
         body: '<p>Dear #recall:name/fallback:friendnbsp#,</p><p>you said &quot;#recall:q1/fallback:nothing#&quot; &amp;lt; #recall:v1/fallback:0#<br>Bye</p>',
         replyTo: ['nonsense', 'Reply@example.com', 'other@example.com'],
         attachResponseData: true,
-        includeVariables: true,
-        includeHiddenFields: true,
       }),
     ],
   });
@@ -154,11 +152,6 @@ t.test('the mail has text without markup, recalled answers, and the response on 
       '',
       'What?',
       '<b>bold</b>\r\nBcc: x@example.com',
-      '',
-      'score: 7',
-      'plan: free',
-      '',
-      'ref: r1',
     ].join('\n'),
   );
 });
