@@ -3,26 +3,13 @@
  * `migrations/`.
  *
  * Text is compared and sorted by bytes, as in SQLite (`collate "C"`), and integers have 64 bits. PostgreSQL limits
- * index entries to 2,704 bytes, so columns with longer text are indexed by a digest: 64 bits for lookups, SHA-256 if
- * unique.
+ * index entries to 2,704 bytes, so columns with longer text are indexed by a digest.
  */
-import { PostgresAdapter, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { PostgresAdapter, sql } from 'kysely';
 import type { Database } from './schema.ts';
 
 export function isPostgres(db: Database): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter;
-}
-
-/**
- * Whether the column, whose texts may be long, holds this text. Uses the index in both databases, unless it is a unique
- * one.
- *
- * @param column `table.column`
- */
-export function isText(db: Database, column: `${string}.${string}`, text: string): RawBuilder<SqlBool> {
-  const ref = sql.ref(column);
-  if (!isPostgres(db)) return sql<SqlBool>`${ref} = ${text}`;
-  return sql<SqlBool>`(hashtextextended(${ref}, 0) = hashtextextended(${text}, 0) and ${ref} = ${text})`;
 }
 
 /** Whether the table exists in the schema of unqualified names. */

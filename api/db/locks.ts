@@ -15,10 +15,7 @@ type LockedTable =
   | 'surveys'
   | 'contacts'
   | 'displays'
-  | 'responses'
-  | 'segments'
-  | 'webhooks'
-  | 'contactAttributeKeys';
+  | 'responses';
 
 /** Whether several transactions can write at the same time. */
 export function hasManyWriters(db: Database): boolean {

@@ -3,8 +3,8 @@
  * hand. Their content is described here, with the schemas that check it when it is written.
  */
 import { type TSchema, Type } from 'typebox';
-import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/schema.ts';
-import { PersonReply } from '#api/resources/contacts/people-routes.ts';
+import { ActionClassBody, ActionClassReply } from '#api/resources/action-classes/routes.ts';
+import { PersonReply } from '#api/resources/contacts/routes.ts';
 import { State } from '#api/resources/environment/schema.ts';
 import {
   Answer,
@@ -27,18 +27,18 @@ import {
   shownSurvey,
 } from '#api/resources/surveys/schema.ts';
 import {
-  NewV2Webhook,
   NewWebhook,
   NewWebhookReply,
   V2WebhookChange,
   WebhookReply,
-} from '#api/resources/webhooks/schema.ts';
+} from '#api/resources/webhooks/routes.ts';
 import { Localized, MapOf, Nullable } from '#api/values/schemas.ts';
 import { errorBodies } from './error-bodies.ts';
 
 const Segment = Type.Object({
   ...SegmentReply.properties,
   filters: Type.Array(Type.Unknown()),
+  surveys: Type.Array(Type.String()),
 });
 
 const Survey = Type.Object({ ...shownSurvey, segment: Nullable(Segment) });
@@ -82,7 +82,6 @@ export const namedSchemas: Readonly<Record<string, TSchema>> = {
   Webhook: WebhookReply,
   WebhookWithSecret: NewWebhookReply,
   NewWebhook,
-  NewV2Webhook,
   V2WebhookChange,
   ...errorBodies,
 };

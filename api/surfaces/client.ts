@@ -11,8 +11,7 @@ import { displayRoutes, newDisplayRoutes } from '#api/resources/responses/displa
 import { pinRoutes } from '#api/resources/responses/pin-routes.ts';
 import { clientGrantRoutes } from '#api/resources/storage/grants.ts';
 import { uploadRoutes } from '#api/resources/storage/upload-routes.ts';
-import { legacyUserRoutes } from '#api/resources/user/legacy-routes.ts';
-import { userRoutes } from '#api/resources/user/routes.ts';
+import { legacyUserRoutes, userRoutes } from '#api/resources/user/routes.ts';
 import type { Surface } from './surface.ts';
 
 const prefixes = ['/api/v1/client', '/api/v2/client'];

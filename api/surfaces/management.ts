@@ -1,10 +1,7 @@
 /** The management API v1: for programs with an API key, and for people with a session. */
 
 import { actionClassRoutes } from '#api/resources/action-classes/routes.ts';
-import { attributeClassRoutes } from '#api/resources/contacts/attribute-class-routes.ts';
-import { contactAttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
-import { contactAttributeRoutes } from '#api/resources/contacts/attribute-routes.ts';
-import { peopleRoutes } from '#api/resources/contacts/people-routes.ts';
+import { attributeClassRoutes, contactAttributeKeyRoutes } from '#api/resources/contacts/key-routes.ts';
 import { contactRoutes } from '#api/resources/contacts/routes.ts';
 import { integrationRoutes } from '#api/resources/integrations/routes.ts';
 import { languageRoutes } from '#api/resources/languages/routes.ts';
@@ -53,8 +50,6 @@ export const management: Surface = {
     segmentRoutes,
     languageRoutes,
     contactRoutes,
-    peopleRoutes,
-    contactAttributeRoutes,
     contactAttributeKeyRoutes,
     attributeClassRoutes,
     managementGrantRoutes,

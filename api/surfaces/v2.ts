@@ -1,6 +1,6 @@
 /** The management API v2: for programs with an API key. Sessions are ignored. */
-import { v2AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
-import { v2ContactRoutes } from '#api/resources/contacts/v2-routes.ts';
+import { v2AttributeKeyRoutes } from '#api/resources/contacts/key-routes.ts';
+import { v2ContactRoutes } from '#api/resources/contacts/routes.ts';
 import { v2HealthRoutes } from '#api/resources/health/routes.ts';
 import { v2MeRoutes } from '#api/resources/me/routes.ts';
 import { v2ResponseRoutes } from '#api/resources/responses/management-routes.ts';

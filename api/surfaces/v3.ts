@@ -2,8 +2,6 @@
  * The management API v3, which only reads: for programs with an API key, and for people with a session. Errors are problem details (RFC
  * 9457).
  */
-import { v3ActionClassRoutes } from '#api/resources/action-classes/routes.ts';
-import { v3AttributeKeyRoutes } from '#api/resources/contacts/attribute-key-routes.ts';
 import { v3SurveyRoutes } from '#api/resources/surveys/routes.ts';
 import type { Surface } from './surface.ts';
 
@@ -14,5 +12,5 @@ export const v3: Surface = {
   errorShape: 'v3',
   isCrossOrigin: false,
   limit: { name: 'api.v3', isCountedByGateway: () => false },
-  routes: [v3SurveyRoutes, v3ActionClassRoutes, v3AttributeKeyRoutes],
+  routes: [v3SurveyRoutes],
 };

@@ -26,9 +26,7 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
   };
   await insert('languages', [{ ...inFirst('language'), code: 'de', alias: null }]);
   await insert('actionClasses', [{ ...inFirst('action'), name: 'a', type: 'code', key: 'a' }]);
-  await insert('segments', [
-    { ...inFirst('segment'), title: 's', description: null, isPrivate: 0, filters: '[]' },
-  ]);
+  await insert('segments', [{ ...inFirst('segment'), title: 's', description: null, filters: '[]' }]);
   const survey = { name: 's', type: 'app', status: 'inProgress', segmentId: 'segment', document: '{}' };
   await insert(
     'surveys',

@@ -8,10 +8,5 @@ import { surveys } from './surveys.ts';
 export async function createFirstRelease(write: SchemaWriter): Promise<void> {
   const { isPostgres } = write;
   await createTables(write, { ...accounts, ...surveys, ...events });
-  const statements = [
-    `create index "contactAttributes_value" on "contactAttributes"
-      ("attributeKeyId", ${isPostgres ? 'hashtextextended("value", 0)' : '"value"'})`,
-    ...countTriggers(isPostgres),
-  ];
-  for (const statement of statements) await write.run(statement);
+  for (const statement of countTriggers(isPostgres)) await write.run(statement);
 }

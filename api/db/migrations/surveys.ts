@@ -19,7 +19,7 @@ export const surveys = {
       workspaceId: ownedBy('workspaces'),
       name: text,
       description: optionalText,
-      type: oneOf<'code' | 'noCode' | 'automatic'>(),
+      type: oneOf<'code' | 'noCode'>(),
       key: optionalText,
       noCodeConfig: optionalText,
     },
@@ -37,8 +37,6 @@ export const surveys = {
       workspaceId: ownedBy('workspaces'),
       title: text,
       description: optionalText,
-      /** A private segment belongs to one survey and is deleted with it. */
-      isPrivate: flag,
       filters: text,
     },
     { unique: [['workspaceId', 'title']] },
@@ -104,8 +102,6 @@ export const surveys = {
       /** Default keys come with the workspace, and cannot be deleted. */
       type: oneOf<'default' | 'custom'>(),
       dataType: oneOf<'string' | 'number' | 'date'>(),
-      /** Only attribute classes can be archived, which are the older API for the same rows. */
-      isArchived: flag,
     },
     { unique: [['workspaceId', 'key']] },
   ),

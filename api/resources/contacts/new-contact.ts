@@ -1,16 +1,13 @@
 /** Creates a contact for the management API, in one transaction. */
+import { normalizeEmail } from '#api/auth/password.ts';
 import type { Context } from '#api/context.ts';
-import type { Database } from '#api/db/schema.ts';
-import { againWhenTaken, unlessTaken } from '#api/db/taken.ts';
+import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, invalidFields } from '#api/errors.ts';
-import { newRow } from '#api/resources/workspaces/table.ts';
-import { attributeKeys } from './attribute-key-store.ts';
-import { findTakenValues, UNIQUE_VALUE, upsertContactAttributes } from './attribute-store.ts';
-import { type GivenAttributes, identityProblem, shown, valueProblem } from './given-attributes.ts';
-import { type Attributes, type Contact, contacts, findContactByUserId } from './store.ts';
-
-/** Maximum number of unknown keys that an error names. */
-const NAMED_MAX = 20;
+import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
+import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { type GivenAttributes, takenKeys, VALUE_LENGTH_MAX, writeAttributes } from './attributes.ts';
+import { attributeKeys } from './keys.ts';
+import { type Attributes, type Contact, contacts } from './store.ts';
 
 interface NewContact {
   readonly contact: Contact;
@@ -27,47 +24,37 @@ export async function createContact(
   workspaceId: string,
   given: GivenAttributes,
 ): Promise<NewContact> {
-  const texts = new Map(Object.entries(given).map(([key, value]) => [key, String(value)]));
-  if (!texts.has('email')) throw invalidFields({ 'attributes.email': 'Required' });
-  const contact: Contact = { ...newRow(context, workspaceId), userId: texts.get('userId') ?? null };
-  // If two requests create a contact with one address at once, the second finds the contact of the first.
-  return againWhenTaken(UNIQUE_VALUE, () => context.db.transaction().execute(insert));
-
-  async function insert(trx: Database): Promise<NewContact> {
-    const keys = new Map((await attributeKeys.listAll(trx, workspaceId)).map((key) => [key.key, key]));
-    const unknown = [...texts.keys()].filter((key) => !keys.has(key));
-    if (unknown.length > 0) throw keysNotFound(unknown);
-    const values = [...texts].flatMap(([name, value]) => {
-      const key = keys.get(name);
-      const problem = identityProblem(name, value) ?? valueProblem(value, key);
-      if (problem !== null) throw invalidFields({ [`attributes.${name}`]: problem });
-      return key === undefined ? [] : [{ key, attributeKeyId: key.id, value }];
+  const attributes = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, String(value)]));
+  const { email, userId = null } = attributes;
+  if (email === undefined) throw invalidFields({ 'attributes.email': 'Required' });
+  if (normalizeEmail(email) === null)
+    throw invalidFields({ 'attributes.email': 'must be an e-mail address' });
+  if (userId === '' || (userId ?? '').length > USER_ID_LENGTH_MAX)
+    throw invalidFields({ 'attributes.userId': `must have 1 to ${USER_ID_LENGTH_MAX} characters` });
+  const contact: Contact = { ...newRow(context, workspaceId), userId };
+  await inWorkspace(context.db, workspaceId, async (trx) => {
+    const keys = await attributeKeys.listAll(trx, workspaceId);
+    const values = Object.entries(attributes).map(([name, value]) => {
+      const key = keys.find((known) => known.key === name);
+      if (key === undefined) throw keyNotFound(name);
+      if (value.length > VALUE_LENGTH_MAX)
+        throw invalidFields({
+          [`attributes.${name}`]: `must not have more than ${VALUE_LENGTH_MAX} characters`,
+        });
+      return { key, value };
     });
-    if (contact.userId !== null && (await findContactByUserId(trx, workspaceId, contact.userId)) !== null) {
-      throw alreadyExists('userId');
-    }
-    const unique = values.filter(({ key }) => key.isUnique);
-    const [taken] = await findTakenValues(trx, contact.id, unique);
-    if (taken !== undefined) {
-      throw alreadyExists(
-        unique.find(({ attributeKeyId }) => attributeKeyId === taken.attributeKeyId)?.key.key ?? '',
-      );
-    }
+    const [taken] = await takenKeys(trx, contact.id, values);
+    if (taken !== undefined) throw alreadyExists(taken);
     await unlessTaken(['contacts.workspaceId', 'contacts.userId'], alreadyExists('userId'), () =>
       contacts.insert(trx, contact),
     );
-    const written = values.map(({ key: { id: attributeKeyId, isUnique }, value }) => {
-      return { contactId: contact.id, attributeKeyId, value, isUnique };
-    });
-    await upsertContactAttributes(trx, written, contact.createdAt, context.random);
-    return { contact, attributes: Object.fromEntries(texts) };
-  }
+    await writeAttributes(trx, contact.id, values, contact.createdAt, context.random);
+  });
+  return { contact, attributes };
 }
 
-function keysNotFound(unknown: readonly string[]): ApiError {
-  const named = unknown.slice(0, NAMED_MAX).map(shown).join(', ');
-  const more = unknown.length > NAMED_MAX ? ` and ${unknown.length - NAMED_MAX} more` : '';
-  const problem = `attribute keys not found: ${named}${more}; create them first`;
+function keyNotFound(key: string): ApiError {
+  const problem = `attribute keys not found: ${key.slice(0, 64).toWellFormed()}; create it first`;
   return badRequest(problem, { attributes: problem });
 }
 

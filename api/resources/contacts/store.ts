@@ -1,6 +1,7 @@
 /** Contacts and their attributes. */
-import { type SqlBool, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
+import type { ListPage } from '#api/http/pagination.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
 import { isId, newId, type Random } from '#api/values/ids.ts';
 
@@ -14,48 +15,10 @@ export const contacts = workspaceTable<Contact>('contacts', {
 /** Values by attribute key, as in replies and in responses. */
 export type Attributes = Readonly<Record<string, string>>;
 
-const defaultKeys = [
-  { key: 'userId', name: 'User Id', description: 'The user id of a contact', isUnique: 1 },
-  { key: 'email', name: 'Email', description: 'The email of a contact', isUnique: 1 },
-  { key: 'firstName', name: 'First Name', description: "Your contact's first name", isUnique: 0 },
-  { key: 'lastName', name: 'Last Name', description: "Your contact's last name", isUnique: 0 },
-  { key: 'language', name: 'Language', description: 'The language preference of a contact', isUnique: 0 },
-] as const;
-
-export async function insertDefaultAttributeKeys(
-  db: Database,
-  workspaceId: string,
-  now: Timestamp,
-  random: Random,
-): Promise<void> {
-  await db
-    .insertInto('contactAttributeKeys')
-    .values(
-      defaultKeys.map((key) => ({
-        ...key,
-        id: newId(random),
-        createdAt: now,
-        updatedAt: now,
-        workspaceId,
-        type: 'default' as const,
-        dataType: 'string' as const,
-        isArchived: 0 as const,
-      })),
-    )
-    .execute();
-}
-
 export async function findContact(db: Database, workspaceId: string, id: string): Promise<Contact | null> {
-  if (!isId(id)) return null;
-  return (await selectContact(db, workspaceId).where('id', '=', id).executeTakeFirst()) ?? null;
+  const contact = isId(id) ? await contacts.find(db, id) : null;
+  return contact?.workspaceId === workspaceId ? contact : null;
 }
-
-function selectContact(db: Database, workspaceId: string) {
-  return db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
-}
-
-/** Selects the contacts that have a user id. */
-export const isIdentified = sql<SqlBool>`"userId" is not null`;
 
 /** Sets `updatedAt` of a contact, for example after a change of attributes. */
 export async function touchContact(db: Database, id: string, now: Timestamp): Promise<void> {
@@ -67,7 +30,8 @@ export async function findContactByUserId(
   workspaceId: string,
   userId: string,
 ): Promise<Contact | null> {
-  return (await selectContact(db, workspaceId).where('userId', '=', userId).executeTakeFirst()) ?? null;
+  const ofWorkspace = db.selectFrom('contacts').selectAll().where('workspaceId', '=', workspaceId);
+  return (await ofWorkspace.where('userId', '=', userId).executeTakeFirst()) ?? null;
 }
 
 /**
@@ -89,31 +53,19 @@ export async function findOrCreateContact(
     .values(contact)
     .onConflict((conflict) => conflict.columns(['workspaceId', 'userId']).doNothing())
     .executeTakeFirstOrThrow();
-  if (numInsertedOrUpdatedRows === 0n) {
-    const winner = await findContactByUserId(db, workspaceId, userId);
-    // If it was deleted between the conflict and the read, a new one can be created.
-    return winner ?? findOrCreateContact(db, workspaceId, userId, now, random);
-  }
-  await db
-    .insertInto('contactAttributes')
-    .columns(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value', 'uniqueDigest'])
-    .expression((from) =>
-      from
-        .selectFrom('contactAttributeKeys')
-        .select((select) => [
-          select.val(newId(random)).as('id'),
-          select.val(now).as('createdAt'),
-          select.val(now).as('updatedAt'),
-          select.val(contact.id).as('contactId'),
-          'contactAttributeKeys.id as attributeKeyId',
-          select.val(userId).as('value'),
-          // The index over user ids already prevents duplicates.
-          select.val<string | null>(null).as('uniqueDigest'),
-        ])
-        .where('workspaceId', '=', workspaceId)
-        .where('key', '=', 'userId'),
-    )
-    .execute();
+  // If the other one was deleted between the conflict and the read, a new one can be created.
+  if (numInsertedOrUpdatedRows === 0n) return findOrCreateContact(db, workspaceId, userId, now, random);
+  const key = await db
+    .selectFrom('contactAttributeKeys')
+    .select('id')
+    .where('workspaceId', '=', workspaceId)
+    .where('key', '=', 'userId')
+    .executeTakeFirst();
+  if (key === undefined) return contact;
+  const row = { id: newId(random), createdAt: now, updatedAt: now, contactId: contact.id, value: userId };
+  // The index over user ids already prevents duplicates.
+  const attribute = { ...row, attributeKeyId: key.id, uniqueDigest: null };
+  await db.insertInto('contactAttributes').values(attribute).execute();
   return contact;
 }
 
@@ -134,4 +86,46 @@ export async function attributesOf(
   return new Map(
     [...byContact].map(([id, own]) => [id, Object.fromEntries(own.map(({ key, value }) => [key, value]))]),
   );
+}
+
+/** Finds a contact that has a user id. */
+export async function findPerson(db: Database, id: string) {
+  const contact = await contacts.find(db, id);
+  const [person = null] = contact === null ? [] : await toPeople(db, [contact]);
+  return person;
+}
+
+/** Lists contacts that have a user id, with their attributes, which count for the size of a page. */
+export async function listPeople(db: Database, workspaceIds: readonly string[], page: ListPage) {
+  return toPeople(db, await contacts.list(db, workspaceIds, page, sql`"userId" is not null`));
+}
+
+async function toPeople(db: Database, found: readonly Contact[]) {
+  const attributes = await attributesOf(
+    db,
+    found.map(({ id }) => id),
+  );
+  return found.flatMap(({ userId, ...contact }) =>
+    userId === null ? [] : [{ ...contact, userId, attributes: { ...attributes.get(contact.id) } }],
+  );
+}
+
+/**
+ * Grouped by attribute key, in each oldest first, ties by id. This is the order of the index
+ * `contactAttributes_list`, so a page reads no further than it reaches. A workspace has at most 150 keys, so the list
+ * of keys is short.
+ */
+export function listContactAttributes(db: Database, workspaceIds: readonly string[], page: ListPage) {
+  return db
+    .selectFrom('contactAttributes')
+    .select(['id', 'createdAt', 'updatedAt', 'contactId', 'attributeKeyId', 'value'])
+    .where('attributeKeyId', 'in', (keys) =>
+      keys.selectFrom('contactAttributeKeys').select('id').where('workspaceId', 'in', workspaceIds),
+    )
+    .orderBy('attributeKeyId')
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(page.limit)
+    .offset(page.skip)
+    .execute();
 }

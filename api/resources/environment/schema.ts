@@ -1,6 +1,6 @@
 /** The shape of the workspace state, in both of its formats. state.ts lists the fields of a survey in each. */
 import { Type } from 'typebox';
-import { ActionClassReply } from '#api/resources/action-classes/schema.ts';
+import { ActionClassReply } from '#api/resources/action-classes/routes.ts';
 import { shownSettings } from '#api/resources/workspaces/store.ts';
 import { picked } from '#api/values/schemas.ts';
 

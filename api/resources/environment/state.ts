@@ -8,7 +8,7 @@
 import type { Timestamp } from '#api/db/schema.ts';
 import type { ActionClass } from '#api/resources/action-classes/store.ts';
 import type { Language } from '#api/resources/languages/store.ts';
-import type { Segment } from '#api/resources/segments/store.ts';
+import { shownSegment } from '#api/resources/segments/store.ts';
 import { toQuestions } from '#api/resources/surveys/blocks.ts';
 import type { Survey } from '#api/resources/surveys/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
@@ -56,8 +56,7 @@ export function toState({
       project: settings,
       surveys: surveys.map(toOuterSurvey),
       data: {
-        // Automatic action classes are older than the SDKs that read this form.
-        actionClasses: actions.filter(({ type }) => type !== 'automatic'),
+        actionClasses: actions,
         surveys: surveys.map((survey) => toInnerSurvey(survey, languages)),
         workspace: settings,
         project: settings,
@@ -109,7 +108,7 @@ function toInnerSurvey(survey: Survey, languages: readonly Language[]) {
         .map((language) => ({ ...flags, language: { ...language, projectId: survey.workspaceId } })),
     ),
     triggers: survey.triggers.map(({ name }) => ({ actionClass: { name } })),
-    segment: survey.segment === null ? null : toInnerSegment(survey.segment, survey),
+    segment: toInnerSegment(survey),
   };
 }
 
@@ -136,7 +135,7 @@ function toOuterSurvey(survey: Survey) {
     endings: plain(content.endings),
     languages: content.languages,
     triggers: survey.triggers.map(({ name }) => ({ actionClass: name })),
-    segment: survey.segment === null ? null : toOuterSegment(survey.segment),
+    segment: toOuterSegment(survey),
   };
 }
 
@@ -158,7 +157,10 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, plain(child)]));
 }
 
-function toOuterSegment({ id, isPrivate, filters }: Segment) {
+function toOuterSegment(survey: Survey) {
+  const segment = shownSegment(survey);
+  if (segment === null) return null;
+  const { id, isPrivate, filters } = segment;
   return {
     id,
     title: NOT_TOLD,
@@ -170,9 +172,11 @@ function toOuterSegment({ id, isPrivate, filters }: Segment) {
   };
 }
 
-function toInnerSegment(segment: Segment, survey: Survey) {
+function toInnerSegment(survey: Survey) {
+  const segment = toOuterSegment(survey);
+  if (segment === null) return null;
   return {
-    ...toOuterSegment(segment),
+    ...segment,
     hasFilters: segment.filters.length > 0,
     workspaceId: survey.workspaceId,
     environmentId: survey.workspaceId,

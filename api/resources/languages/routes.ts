@@ -6,10 +6,12 @@
  */
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
-import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { unlessTaken } from '#api/db/taken.ts';
+import { conflict } from '#api/errors.ts';
+import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
 import { Nullable, rowFields, scopeFields } from '#api/values/schemas.ts';
-import { addLanguage, languages } from './store.ts';
+import { languages } from './store.ts';
 
 const NewLanguage = Type.Object({
   ...scopeFields,
@@ -27,7 +29,8 @@ const LanguageReply = Type.Object({
 
 export const languageRoutes: Routes = async (app, { context }) => {
   const { db } = context;
-  const resource = v1Resource(app, context, {
+  const resource = workspaceResource(app, context, {
+    version: 'v1',
     url: '/api/v1/management/languages',
     param: 'languageId',
     type: 'Language',
@@ -38,11 +41,11 @@ export const languageRoutes: Routes = async (app, { context }) => {
 
   resource.list();
 
-  resource.create(NewLanguage, async (body, { id }) => {
-    const { code, alias = null } = body;
-    const made = { ...newRow(context, id), code, alias };
-    await db.transaction().execute((trx) => addLanguage(trx, made));
-    return made;
+  resource.create(NewLanguage, ({ code, alias = null }, { id }) => {
+    const taken = conflict(`Language with code ${code} already exists`);
+    return unlessTaken(['languages.workspaceId', 'languages.code'], taken, () =>
+      languages.create(db, { ...newRow(context, id), code, alias }),
+    );
   });
 
   resource.read();

@@ -1,6 +1,6 @@
 /** Creates an organization with its owner and one workspace, at the first start and for people who sign up. */
 import type { Database, Timestamp } from '#api/db/schema.ts';
-import { insertDefaultAttributeKeys } from '#api/resources/contacts/store.ts';
+import { insertDefaultAttributeKeys } from '#api/resources/contacts/keys.ts';
 import { insertWorkspace, type Workspace } from '#api/resources/workspaces/store.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { insertMembership } from './store.ts';

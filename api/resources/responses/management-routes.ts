@@ -13,7 +13,7 @@ import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { timestampIn } from '#api/http/validation.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
 import { countResponses } from '#api/resources/surveys/response-counts.ts';
-import { v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
+import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { checkScope, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
 import { Id } from '#api/values/schemas.ts';
@@ -45,13 +45,13 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
     (await toReplies(found)).map((one) => ({ ...one, notes: [] }));
 
   for (const url of ['/api/v1/management/responses', '/api/v1/responses']) {
-    const row = { url, param: 'responseId', type: 'Response', rows: responses } as const;
-    const noted = v1Resource(app, context, {
+    const row = { version: 'v1', url, param: 'responseId', type: 'Response', rows: responses } as const;
+    const noted = workspaceResource(app, context, {
       ...row,
       reply: ResponseReplyWithNotes,
       toReplies: withNotes,
     });
-    const plain = v1Resource(app, context, { ...row, reply: ResponseReply, toReplies });
+    const plain = workspaceResource(app, context, { ...row, reply: ResponseReply, toReplies });
 
     app.get(
       url,
@@ -93,10 +93,13 @@ export const managementResponseRoutes: Routes = async (app, { context }) => {
   }
 };
 
+const v2Url = '/api/v2/management/responses';
+
 export const v2ResponseRoutes: Routes = async (app, { context }) => {
   const { db, config } = context;
-  const resource = v2Resource(app, context, {
-    url: '/api/v2/management/responses',
+  const resource = workspaceResource(app, context, {
+    version: 'v2',
+    url: v2Url,
     param: 'id',
     type: 'Response',
     rows: responses,
@@ -105,7 +108,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
       found.map((one) => ({ ...one, data: withAbsoluteFiles(one.data, config.publicUrl) })),
   });
 
-  resource.list(
+  resource.listPages(
     { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) },
     responses,
     async (query, request) => {
@@ -117,7 +120,12 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
       };
     },
   );
-  resource.create(NewManagementResponse, (body, request) => create(context, request, body));
+  app.post(
+    v2Url,
+    { schema: { body: NewManagementResponse, response: { 201: resource.one } } },
+    async (request, reply) =>
+      reply.code(201).send(await resource.written(await create(context, request, request.body))),
+  );
   resource.read();
   resource.change(V2ResponseChange, (body, stored) =>
     changeResponse(context, stored, (survey) => ({

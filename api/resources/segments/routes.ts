@@ -7,21 +7,14 @@
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { unlessTaken } from '#api/db/taken.ts';
-import { badRequest, conflict } from '#api/errors.ts';
-import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { conflict } from '#api/errors.ts';
+import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { inWorkspace, newRow } from '#api/resources/workspaces/table.ts';
 import { Nullable, rowFields, scopeFields } from '#api/values/schemas.ts';
-import { checkFilters, referencesIn, referencesOf } from './references.ts';
-import { eachSegment, type Segment, segments, surveysOfSegments } from './store.ts';
-
-/** Maximum number in a page, because each segment has up to 500 filters. */
-const LIST_MAX = 500;
-/** Maximum number of surveys that a reply shows for one segment. */
-const SURVEYS_MAX = 500;
+import { segments } from './store.ts';
 
 const described = {
   description: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
-  /** The filters, which filters.ts checks. */
   filters: Type.Optional(Type.Array(Type.Unknown())),
 };
 const Title = Type.String({ minLength: 1, maxLength: 255 });
@@ -35,81 +28,52 @@ export const SegmentReply = Type.Object({
   description: Nullable(Type.String()),
   isPrivate: Type.Boolean(),
   filters: Type.Unknown(),
-  surveys: Type.Array(Type.String()),
 });
 
 export const segmentRoutes: Routes = async (app, { context }) => {
   const { db } = context;
-  const resource = v1Resource(app, context, {
+  const resource = workspaceResource(app, context, {
+    version: 'v1',
     url: '/api/v1/management/segments',
     param: 'segmentId',
     type: 'Segment',
     rows: segments,
     isInState: true,
     reply: SegmentReply,
-    toReplies: async (found) => {
-      const ids = found.map(({ id }) => id);
-      const surveys = await surveysOfSegments(db, ids, SURVEYS_MAX * Math.max(found.length, 1));
-      return found.map((segment) => ({
-        ...segment,
-        surveys: (surveys.get(segment.id) ?? []).slice(0, SURVEYS_MAX),
-      }));
-    },
+    toReplies: (found) => found.map((segment) => ({ ...segment, isPrivate: false })),
   });
 
-  resource.list(LIST_MAX);
+  resource.list();
 
-  resource.create(NewSegment, async (body, { id }) => {
+  resource.create(NewSegment, (body, { id }) => {
     const { title, description = null, filters = [] } = body;
-    const made: Segment = { ...newRow(context, id), title, description, isPrivate: false, filters };
-    const references = referencesIn(filters);
-    await unlessTitleTaken(title, () =>
-      inWorkspace(db, id, async (trx) => {
-        await checkFilters(trx, made, references);
-        await segments.refuseFull(trx, id);
-        await segments.insert(trx, made);
-      }),
+    return unlessTitleTaken(title, () =>
+      segments.create(db, { ...newRow(context, id), title, description, filters }),
     );
-    return made;
   });
 
   resource.read();
 
-  resource.change(SegmentChange, async (body, loaded) => {
-    const { title, description, filters } = body;
-    const references = referencesIn(filters ?? []);
-    return unlessTitleTaken(title ?? '', () =>
-      segments.change(context, loaded, 'Segment', async (stored, trx) => {
-        if (stored.isPrivate && title !== undefined && title !== stored.title) {
-          throw badRequest(
-            'The segment of a survey has the id of the survey as its title; leave the title out',
-          );
-        }
-        const changed = {
-          ...stored,
-          title: title ?? stored.title,
-          description: description === undefined ? stored.description : description,
-          filters: filters ?? stored.filters,
-        };
-        await checkFilters(trx, changed, references);
-        return changed;
-      }),
-    );
-  });
+  resource.change(SegmentChange, ({ title, description, filters }, loaded) =>
+    unlessTitleTaken(title ?? '', () =>
+      segments.change(context, loaded, 'Segment', (stored) => ({
+        title: title ?? stored.title,
+        description: description === undefined ? stored.description : description,
+        filters: filters ?? stored.filters,
+      })),
+    ),
+  );
 
-  resource.remove(async ({ id, workspaceId, isPrivate }) => {
-    if (isPrivate) throw badRequest('This segment belongs to a survey and is deleted with it');
-    return inWorkspace(db, workspaceId, async (trx) => {
-      // Without its segment a survey would not be shown to anybody.
-      const surveys = await surveysOfSegments(trx, [id], 1);
-      if (surveys.size > 0) throw conflict('The segment is used by a survey; give that another one first');
-      for await (const other of eachSegment(trx, workspaceId)) {
-        if (!referencesOf(other.filters).includes(id)) continue;
-        throw conflict('Another segment refers to this one; change that first', { segmentId: other.id });
-      }
+  resource.remove(({ id, workspaceId }) =>
+    inWorkspace(db, workspaceId, async (trx) => {
+      // Without its segment a survey would be shown to everybody.
+      const ofSegment = trx.selectFrom('surveys').select('id').where('segmentId', '=', id);
+      const survey = await ofSegment.limit(1).executeTakeFirst();
+      if (survey !== undefined)
+        throw conflict('The segment is used by a survey; give that another one first');
       return segments.remove(trx, id);
-    });
-  });
+    }),
+  );
 };
 
 function unlessTitleTaken<T>(title: string, write: () => Promise<T>): Promise<T> {

@@ -7,7 +7,6 @@ import type { Context } from '#api/context.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
-import { deletePrivateSegment } from '#api/resources/segments/store.ts';
 import { removeFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import { deleteSurvey, type Survey } from './store.ts';
@@ -41,7 +40,6 @@ async function deleteSurveyWithContent(
   return db.transaction().execute(async (trx) => {
     await lockRow(trx, 'workspaces', workspaceId);
     if (!(await deleteSurvey(trx, id))) return false;
-    await deletePrivateSegment(trx, workspaceId, id);
     await removeFiles(trx, { surveyId: id }, now);
     return true;
   });

@@ -9,7 +9,8 @@ import { readableWorkspaces, requireRight } from '#api/auth/plugin.ts';
 import type { Context, Routes } from '#api/context.ts';
 import { badRequest, existing } from '#api/errors.ts';
 import { readPage } from '#api/http/pagination.ts';
-import { v1Resource } from '#api/resources/workspaces/resource.ts';
+import { shownSegment } from '#api/resources/segments/store.ts';
+import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { v3List } from '#api/resources/workspaces/v3-list.ts';
 import { TextOrNull } from '#api/values/schemas.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
@@ -38,7 +39,8 @@ export const surveyRoutes: Routes = async (app, { context }) => {
   const { db } = context;
 
   for (const url of ['/api/v1/management/surveys', '/api/v1/surveys']) {
-    const resource = v1Resource(app, context, {
+    const resource = workspaceResource(app, context, {
+      version: 'v1',
       url,
       param: 'surveyId',
       type: 'Survey',
@@ -113,7 +115,9 @@ export const v3SurveyRoutes: Routes = async (app, { context }) => {
   );
 };
 
-function toReply({ content, triggers, segment, ...row }: Survey) {
+function toReply(survey: Survey) {
+  const { content, triggers, segment: _, ...row } = survey;
+  const segment = shownSegment(survey);
   const { id, workspaceId: environmentId } = row;
   return {
     ...row,

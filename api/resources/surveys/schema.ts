@@ -3,7 +3,7 @@
  * questions, blocks, endings and cards, and more with every release. They are stored and returned as they were sent.
  */
 import { type Static, type TSchema, Type } from 'typebox';
-import { ActionClassReply } from '#api/resources/action-classes/schema.ts';
+import { ActionClassReply } from '#api/resources/action-classes/routes.ts';
 import { CHOICES_MAX, QUESTIONS_MAX, SURVEY_NAME_LENGTH_MAX } from '#api/values/content-limits.ts';
 import {
   Localized,

@@ -129,7 +129,7 @@ async function claimPictures(db: Database, { workspaceId, updatedAt, content }: 
 }
 
 /**
- * Deletes a survey with its responses and displays. The caller deletes its private segment.
+ * Deletes a survey with its responses and displays.
  *
  * @returns false if it was gone
  */

@@ -7,7 +7,6 @@ import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 import { badRequest, conflict } from '#api/errors.ts';
-import { privateSegment } from '#api/resources/segments/private-segment.ts';
 import { segments } from '#api/resources/segments/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';
 import { STATE_DOCUMENTS_BYTES_MAX } from '#api/values/content-limits.ts';
@@ -39,7 +38,7 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
   return saveSurvey(parts, async (trx) => {
     await lockRow(trx, 'workspaces', workspace.id);
     const now = toTimestamp(clock());
-    const survey = await completed(trx, parts, body, {
+    const survey = await completed(trx, body, {
       id: newId(random),
       workspaceId: workspace.id,
       createdAt: now,
@@ -58,8 +57,8 @@ export function createSurvey(parts: WriteParts, workspace: Workspace, body: unkn
  * another update may have come first.
  *
  * @returns null if the survey was deleted
- * @throws ApiError bad_request if it would leave its draft without a trigger; invalid_fields; conflict
- *   if the slug, or the title that the survey's own segment needs, is taken
+ * @throws ApiError bad_request if it would leave its draft without a trigger; invalid_fields; conflict if
+ *   the slug is taken
  */
 export function changeSurvey(parts: WriteParts, id: string, body: unknown): Promise<Survey | null> {
   return saveSurvey(parts, async (trx) => {
@@ -67,7 +66,7 @@ export function changeSurvey(parts: WriteParts, id: string, body: unknown): Prom
     if (stored === null) return null;
     const content = readContent(body, stored.content);
     const changed = { ...stored, content, updatedAt: toTimestamp(parts.clock()) };
-    const survey = await completed(trx, parts, body, changed);
+    const survey = await completed(trx, body, changed);
     await withinState(trx, survey, () => updateSurvey(trx, survey));
     return survey;
   });
@@ -121,9 +120,6 @@ function asConflict(error: unknown): unknown {
   if (isUniqueViolation(error, 'surveys.slug')) {
     return conflict('Another survey has this slug; choose another one');
   }
-  if (isUniqueViolation(error, 'segments.workspaceId', 'segments.title')) {
-    return conflict('A segment has the id of this survey as its title; rename that first');
-  }
   return error;
 }
 
@@ -132,7 +128,7 @@ function asConflict(error: unknown): unknown {
  *
  * @throws ApiError invalid_fields, bad_request
  */
-async function completed(trx: Database, parts: WriteParts, body: unknown, survey: Survey): Promise<Survey> {
+async function completed(trx: Database, body: unknown, survey: Survey): Promise<Survey> {
   const given = isRecord(body) ? body : {};
   const { content, workspaceId } = survey;
   const isLink = content.type === 'link';
@@ -145,7 +141,6 @@ async function completed(trx: Database, parts: WriteParts, body: unknown, survey
     given.segmentId === undefined
       ? (survey.segment?.id ?? null)
       : await resolveSegmentId(trx, workspaceId, given.segmentId);
-  const chosen = segmentId === null ? null : await segments.find(trx, segmentId);
-  const segment = chosen ?? (isLink ? null : await privateSegment(trx, parts, survey));
+  const segment = segmentId === null ? null : await segments.find(trx, segmentId);
   return { ...survey, triggers, segment };
 }

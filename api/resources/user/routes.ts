@@ -1,32 +1,65 @@
 /**
  * Returns the state of a user to its SDK: the segments, and the surveys that were seen and answered. v1 and v2 are the
- * same.
+ * same. SDKs before version 5 and the npm package `@formbricks/api` 3 have routes of their own.
  *
  * Callers: anybody.
  */
-import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import type { Routes } from '#api/context.ts';
+import { type Static, Type } from 'typebox';
+import type { Context, Routes } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
-import { createSegmentCache } from '#api/resources/segments/compiled.ts';
+import { createSegmentCache } from '#api/resources/segments/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
-import { isId } from '#api/values/ids.ts';
-import { isRecord } from '#api/values/schemas.ts';
+import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
+import { MapOf, Nullable } from '#api/values/schemas.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import { checkEmail, identify } from './identify.ts';
-import { UserBody, UserReply } from './schema.ts';
+import { changeContact, identify } from './identify.ts';
 import { deviceOf, readUserState } from './state.ts';
 
 /** SDKs request the state again after this time. */
 const STATE_LIFETIME: Millis = 30 * 60 * 1000;
 
-export const userRoutes: Routes = async (app, { context }) => {
-  const { db, clock } = context;
-  const segments = createSegmentCache(context.states);
-  const loadWorkspace = loadPathWorkspace(context);
+const GivenAttributes = MapOf(Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
+const UserId = Type.String({
+  minLength: 1,
+  maxLength: USER_ID_LENGTH_MAX,
+  text: `User ID must have 1 to ${USER_ID_LENGTH_MAX} characters`,
+});
+const UserBody = Type.Object({ userId: UserId, attributes: Type.Optional(Nullable(GivenAttributes)) });
+const Params = Type.Object({ workspaceId: Type.String(), userId: UserId });
 
-  for (const version of ['v1', 'v2'] as const) {
+const state = {
+  contactId: Type.String(),
+  userId: Type.String(),
+  /** Ids of the user's segments. SDKs show only surveys whose segment is in this list. */
+  segments: Type.Array(Type.String()),
+  /** Displays, newest first, like the survey ids of the responses. */
+  displays: Type.Array(Type.Object({ surveyId: Type.String(), createdAt: Type.String() })),
+  responses: Type.Array(Type.String()),
+  lastDisplayAt: Nullable(Type.String()),
+};
+const Texts = Type.Optional(Type.Array(Type.String()));
+const UserReply = Type.Object({
+  data: Type.Object({
+    state: Type.Object({
+      data: Type.Object({ ...state, language: Type.Optional(Type.String()) }),
+      expiresAt: Type.String(),
+    }),
+    messages: Texts,
+    errors: Texts,
+  }),
+});
+const IdentifiedReply = Type.Object({ data: Type.Object(state) });
+const AttributesReply = Type.Object({
+  data: Type.Object({ changed: Type.Boolean(), message: Type.String(), messages: Texts }),
+});
+
+export const userRoutes: Routes = async (app, { context }) => {
+  const { clock } = context;
+  const stateOf = stateReader(context);
+  const onRequest = loadPathWorkspace(context);
+
+  for (const version of ['v1', 'v2']) {
     app.post(
       `/api/${version}/client/:workspaceId/user`,
       {
@@ -36,26 +69,20 @@ export const userRoutes: Routes = async (app, { context }) => {
           body: UserBody,
           response: { 200: UserReply },
         },
-        attachValidation: true,
-        onRequest: [rejectMalformedId, loadWorkspace],
+        onRequest,
       },
       async (request) => {
-        refuseInvalid(request);
         const { userId } = request.body;
         const given = request.body.attributes ?? {};
         checkEmail(given);
-        const { errors, messages, ...user } = await identify(context, workspaceOf(request).id, userId, given);
+        const user = await identify(context, workspaceOf(request).id, userId, given);
         const now = clock();
-        const state = await readUserState(
-          { db, segments },
-          { ...user, userId, device: deviceOf(request.headers['user-agent'] ?? '') },
-          now,
-        );
+        const data = await stateOf({ ...user, userId }, request.headers['user-agent'], now);
         return {
           data: {
-            state: { data: state, expiresAt: toTimestamp(now + STATE_LIFETIME) },
-            ...(messages.length === 0 ? {} : { messages }),
-            ...(errors.length === 0 ? {} : { errors }),
+            state: { data, expiresAt: toTimestamp(now + STATE_LIFETIME) },
+            ...(user.messages.length === 0 ? {} : { messages: user.messages }),
+            ...(user.errors.length === 0 ? {} : { errors: user.errors }),
           },
         };
       },
@@ -63,17 +90,70 @@ export const userRoutes: Routes = async (app, { context }) => {
   }
 };
 
-async function rejectMalformedId(request: FastifyRequest): Promise<void> {
-  const id = isRecord(request.params) ? String(request.params.workspaceId) : '';
-  if (!isId(id)) throw badRequest('Invalid workspace ID format');
+export const legacyUserRoutes: Routes = async (app, { context }) => {
+  const stateOf = stateReader(context);
+  const base = '/api/v1/client/:workspaceId';
+  const onRequest = loadPathWorkspace(context);
+
+  for (const name of ['contacts', 'people']) {
+    app.put(
+      `${base}/${name}/:userId/attributes`,
+      {
+        schema: {
+          summary: 'Set attributes of a contact (older SDKs)',
+          params: Params,
+          body: Type.Object({ attributes: GivenAttributes }),
+          response: { 200: AttributesReply },
+        },
+        onRequest,
+      },
+      async (request) => {
+        const { attributes } = request.body;
+        checkEmail(attributes);
+        const { id } = workspaceOf(request);
+        const { userId } = request.params;
+        const { isChanged, errors } = await changeContact(context, id, userId, attributes, false);
+        const message = isChanged ? 'The attributes were updated' : 'There was nothing to update';
+        return {
+          data: { changed: isChanged, message, ...(errors.length === 0 ? {} : { messages: errors }) },
+        };
+      },
+    );
+  }
+
+  /** Creates the contact if there is none, because old SDKs introduce their user this way. */
+  for (const name of ['identify/contacts', 'identify/people', 'app/people']) {
+    app.get(
+      `${base}/${name}/:userId`,
+      {
+        schema: {
+          summary: 'Read the state of a user (older SDKs)',
+          params: Params,
+          response: { 200: IdentifiedReply },
+        },
+        onRequest,
+      },
+      async (request) => {
+        const { userId } = request.params;
+        const user = await identify(context, workspaceOf(request).id, userId, {});
+        return { data: await stateOf({ ...user, userId }, request.headers['user-agent'], context.clock()) };
+      },
+    );
+  }
+};
+
+type User = Parameters<typeof readUserState>[1];
+
+function stateReader({ db, states }: Context) {
+  const segments = createSegmentCache(states);
+  return (user: Omit<User, 'device'>, userAgent: string | undefined, now: Millis) =>
+    readUserState({ db, segments }, { ...user, device: deviceOf(userAgent ?? '') }, now);
 }
 
-/** Refuses an invalid body. A missing user id has its own message. Other errors name their field. */
-function refuseInvalid({ body, validationError }: FastifyRequest): void {
-  if (validationError === undefined) return;
-  const userId = isRecord(body) ? body.userId : undefined;
-  if (typeof userId !== 'string' || userId === '') {
-    throw badRequest('userId is required and must be a string');
-  }
-  throw validationError;
+/** An address has an @ and three characters. Only a mail could prove more. @throws ApiError bad_request */
+function checkEmail(given: Static<typeof GivenAttributes>): void {
+  if (!Object.hasOwn(given, 'email')) return;
+  const { email } = given;
+  if (typeof email !== 'string' || email.length < 3 || !email.includes('@'))
+    throw badRequest('Invalid email format');
 }

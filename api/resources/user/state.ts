@@ -5,9 +5,13 @@
 import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
 import { readUserAgent } from '#api/resources/responses/user-agent.ts';
-import { readCompiledSegments, type SegmentCache } from '#api/resources/segments/compiled.ts';
-import type { AnsweredSurvey, Device, SeenSurvey } from '#api/resources/segments/contact-profile.ts';
-import { segmentsOf } from '#api/resources/segments/evaluate.ts';
+import {
+  type AnsweredSurvey,
+  type Device,
+  type SeenSurvey,
+  segmentsOf,
+} from '#api/resources/segments/evaluate.ts';
+import { readSegments, type SegmentCache } from '#api/resources/segments/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** Number of newest displays of a contact that are read. SDKs and segment filters need no older ones. */
@@ -28,12 +32,13 @@ export async function readUserState(
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
   const { workspaceId } = contact;
-  const { compiled } = await cache.get(workspaceId, () => readCompiledSegments(db, workspaceId));
+  const { stored, open } = await cache.get(workspaceId, () => readSegments(db, workspaceId));
+  const profile = { now, userId, attributes, device, displays, responses };
   const { language } = attributes;
   return {
     contactId: contact.id,
     userId,
-    segments: segmentsOf(compiled, { now, userId, attributes, device, displays, responses }),
+    segments: [...segmentsOf(stored, profile), ...open],
     displays,
     responses: responses.map(({ surveyId }) => surveyId),
     lastDisplayAt: displays[0]?.createdAt ?? null,

@@ -1,117 +1,120 @@
 /**
- * Webhooks on v1 and v2. Only v2 checks the surveys, because on v1 a webhook may name one that does not exist yet.
+ * Webhooks on v1 and v2. A webhook may name surveys that do not exist: it is notified only of those of its workspace.
  *
  * Callers: API keys, and on v1 sessions. GET needs the right to read the workspace, POST and PUT, which is on v2, to
  * write, DELETE to manage.
  */
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
-import type { Routes } from '#api/context.ts';
+import type { Context, Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
-import { type Shown, v1Resource, v2Resource } from '#api/resources/workspaces/resource.ts';
-import {
-  checkScope,
-  onlyWorkspace,
-  reachableWorkspace,
-  scopeIn,
-  v2Workspace,
-} from '#api/resources/workspaces/scope.ts';
-import { isId } from '#api/values/ids.ts';
-import { NewV2Webhook, NewWebhook, NewWebhookReply, V2WebhookChange, WebhookReply } from './schema.ts';
-import { deleteWebhook, namesOneOf, type Webhook, webhooks } from './store.ts';
-import { changeWebhook, createWebhook } from './write.ts';
+import { assertTarget } from '#api/events/targets.ts';
+import { reachOf } from '#api/resources/organizations/store.ts';
+import { workspaceResource } from '#api/resources/workspaces/resource.ts';
+import { newRow } from '#api/resources/workspaces/table.ts';
+import { Id, Nullable, OneOf, rowFields, scopeFields } from '#api/values/schemas.ts';
+import { deleteWebhook, webhooks } from './store.ts';
 
-/** Maximum number of surveys in the filter of a list. */
-const FILTER_SURVEYS_MAX = 100;
+const SECRET_BYTES = 32;
+const SURVEYS_MAX = 500;
 
-/** A list of ids. The parameter is repeated, or the ids are separated by commas. */
-const IdList = Type.Union([Type.String(), Type.Array(Type.String())]);
+const url = Type.String({ minLength: 1 });
+const triggers = Type.Array(OneOf(['responseCreated', 'responseUpdated', 'responseFinished']), {
+  minItems: 1,
+  maxItems: 100,
+});
+const name = Nullable(Type.String({ maxLength: 255 }));
+const source = OneOf(['user', 'zapier', 'make', 'n8n', 'activepieces']);
+const surveyIds = Type.Array(Id, { maxItems: SURVEYS_MAX });
 
-const described = {
-  type: 'Webhook',
-  rows: webhooks,
-  reply: WebhookReply,
-  toReplies: (found: readonly Shown<Webhook>[]) => found,
-} as const;
+export const NewWebhook = Type.Object({
+  ...scopeFields,
+  url,
+  triggers,
+  name: Type.Optional(name),
+  source: Type.Optional(source),
+  surveyIds: Type.Optional(Nullable(surveyIds)),
+});
+/** Absent fields are not changed. The workspace cannot change. */
+export const V2WebhookChange = Type.Partial(Type.Object({ name, url, source, triggers, surveyIds }));
+
+const shown = {
+  ...rowFields,
+  name: Nullable(Type.String()),
+  url: Type.String(),
+  source: Type.String(),
+  surveyIds: Type.Array(Type.String()),
+  triggers: Type.Array(Type.String()),
+};
+export const WebhookReply = Type.Object(shown);
+/** The only reply that shows the secret. */
+export const NewWebhookReply = Type.Object({ ...shown, secret: Type.String() });
 
 export const webhookRoutes: Routes = async (app, { context }) => {
-  const url = '/api/v1/webhooks';
-  const resource = v1Resource(app, context, { ...described, url, param: 'webhookId' });
-
+  const resource = webhookResource(app, context, 'v1');
   resource.list();
-
-  app.post(
-    url,
-    {
-      schema: { body: NewWebhook, response: { 200: Type.Object({ data: NewWebhookReply }) } },
-      preValidation: checkScope,
-    },
-    async (request) => {
-      const { name, source, surveyIds, triggers, url } = request.body;
-      if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });
-      const scope = scopeIn(request.body);
-      const workspace =
-        scope === null
-          ? await onlyWorkspace(context, request)
-          : await reachableWorkspace(context, request, scope);
-      const fields = {
-        url,
-        triggers,
-        name: name ?? null,
-        source: source ?? 'user',
-        surveyIds: surveyIds ?? [],
-      };
-      const made = await createWebhook(context, workspace, fields, null);
-      return { data: { ...made, environmentId: workspace.id } };
-    },
-  );
-
-  resource.read();
-
-  resource.remove(({ id }) => deleteWebhook(context.db, id));
 };
 
 export const v2WebhookRoutes: Routes = async (app, { context }) => {
   const { db } = context;
-  const url = '/api/v2/management/webhooks';
-  const resource = v2Resource(app, context, { ...described, url, param: 'id' });
+  const resource = webhookResource(app, context, 'v2');
 
-  resource.list({ surveyIds: Type.Optional(IdList) }, webhooks, async (query, request) => {
-    const surveyIds = surveyIdsIn(query.surveyIds);
-    const matching = db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request));
-    return { matching: surveyIds === null ? matching : matching.where(namesOneOf(surveyIds)) };
+  resource.listPages({}, webhooks, async (_, request) => ({
+    matching: db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request)),
+  }));
+
+  resource.change(V2WebhookChange, async (body, loaded) => {
+    if (body.url !== undefined) await checkTarget(context, loaded.workspaceId, body.url);
+    return webhooks.change(context, loaded, 'Webhook', (stored) => ({
+      name: body.name === undefined ? stored.name : body.name,
+      url: body.url ?? stored.url,
+      source: body.source ?? stored.source,
+      triggers: [...new Set(body.triggers ?? stored.triggers)],
+      surveyIds: [...new Set(body.surveyIds ?? stored.surveyIds)],
+    }));
+  });
+};
+
+/** Adds the routes that v1 and v2 have in common. */
+function webhookResource(app: Parameters<Routes>[0], context: Context, version: 'v1' | 'v2') {
+  const { db, random } = context;
+  const resource = workspaceResource(app, context, {
+    version,
+    url: version === 'v1' ? '/api/v1/webhooks' : '/api/v2/management/webhooks',
+    param: version === 'v1' ? 'webhookId' : 'id',
+    type: 'Webhook',
+    rows: webhooks,
+    isWorkspaceOptional: true,
+    reply: WebhookReply,
+    toReplies: (found) => found,
   });
 
   resource.create(
-    NewV2Webhook,
-    async (body, request) => {
-      const scope = scopeIn(body);
-      const workspace =
-        scope === null ? await onlyWorkspace(context, request) : await v2Workspace(context, request, scope);
-      return createWebhook(context, workspace, body, readableWorkspaces(request));
+    NewWebhook,
+    async (body, { id }) => {
+      await checkTarget(context, id, body.url);
+      return webhooks.create(db, {
+        ...newRow(context, id),
+        url: body.url,
+        name: body.name ?? null,
+        source: body.source ?? 'user',
+        triggers: [...new Set(body.triggers)],
+        surveyIds: [...new Set(body.surveyIds)],
+        // A key for signatures, in the format of Standard Webhooks.
+        secret: `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`,
+      });
     },
     NewWebhookReply,
   );
 
   resource.read();
 
-  resource.change(V2WebhookChange, (body, stored, request) =>
-    changeWebhook(context, stored, body, readableWorkspaces(request)),
-  );
-
   resource.remove(({ id }) => deleteWebhook(db, id));
-};
+  return resource;
+}
 
-/** @returns null if the parameter is absent @throws ApiError invalid_fields for wrong ids or too many */
-function surveyIdsIn(value: Static<typeof IdList> | undefined): readonly string[] | null {
-  if (value === undefined) return null;
-  const surveyIds = [value].flat().flatMap((text) => text.split(','));
-  if (surveyIds.length > FILTER_SURVEYS_MAX) {
-    throw invalidFields({ surveyIds: `must not have more than ${FILTER_SURVEYS_MAX} ids` });
-  }
-  const wrong = surveyIds.findIndex((id) => !isId(id));
-  if (wrong !== -1) {
-    throw invalidFields({ surveyIds: `must be ids separated by commas; entry ${wrong + 1} is none` });
-  }
-  return surveyIds;
+/** Queries a name server, so it is called outside of a transaction. @throws ApiError if the target is forbidden */
+async function checkTarget({ db, targets }: Context, workspaceId: string, url: string): Promise<void> {
+  if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });
+  await assertTarget(url, targets, await reachOf(db, workspaceId));
 }

@@ -1,6 +1,7 @@
 /**
- * Adds the routes of a resource whose rows belong to a workspace. A routes file describes the resource once, and then
- * calls one function for each route of the usual shape. Routes of another shape are written out next to them.
+ * Adds the routes of a resource whose rows belong to a workspace, on v1 or on v2. A routes file describes the resource
+ * once, and then calls one function for each route of the usual shape. Routes of another shape are written out next to
+ * them.
  *
  * The method decides which right such a route needs: GET needs the right to read the workspace of the row, POST and PUT
  * the right to write, DELETE the right to manage. The right to a row is checked before the body is read.
@@ -25,12 +26,16 @@ export type Shown<R> = R & { readonly environmentId: string };
 const LIST_MAX = 5_000;
 
 interface Resource<R extends Owned, Reply extends TSchema> {
+  /** v2 checks the shape of an id first, with 422 for a wrong one; v1 looks for the row before it checks anything else. */
+  readonly version: 'v1' | 'v2';
   /** The path of the list. The path of a row is `url/:param`. */
   readonly url: string;
   readonly param: string;
   /** The name in the message of a 404. */
   readonly type: string;
-  readonly rows: Pick<WorkspaceTable<R>, 'find'>;
+  readonly rows: Pick<WorkspaceTable<R>, 'find' | 'list'>;
+  /** Whether a body may leave out its workspace, if the caller's key has only one. */
+  readonly isWorkspaceOptional?: boolean;
   /** Whether the rows are in the state of their workspace, so that each write purges it. */
   readonly isInState?: boolean;
   readonly reply: Reply;
@@ -46,20 +51,20 @@ interface Parts extends WithDatabase {
   };
 }
 
-/** Routes on v1, which look for the row before they check anything else. */
-export function v1Resource<R extends Owned, Reply extends TSchema>(
+export function workspaceResource<R extends Owned, Reply extends TSchema>(
   app: FastifyInstance,
   context: Parts,
-  resource: Resource<R, Reply> & { readonly rows: Pick<WorkspaceTable<R>, 'list'> },
+  resource: Resource<R, Reply>,
 ) {
   const { db } = context;
-  const { url, reply: shape, rows, toReplies } = resource;
-  const routes = rowRoutes(app, context, resource, 'v1');
+  const { version, url, rows, reply: shape, toReplies } = resource;
+  const routes = rowRoutes(app, context, resource);
+  const loadWorkspace = loadBodyWorkspace(context, resource);
 
   return {
     ...routes,
 
-    /** @param atOnce see `readPage`; for rows that may be large */
+    /** Adds the list of v1. @param atOnce see `readPage`; for rows that may be large */
     list(limitMax = LIST_MAX, atOnce?: number): void {
       app.get<{ Querystring: ListQuery }>(
         url,
@@ -75,37 +80,8 @@ export function v1Resource<R extends Owned, Reply extends TSchema>(
       );
     },
 
-    /** @param write creates a row in the workspace that the body names */
-    create<Body extends TSchema>(
-      body: Body,
-      write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
-    ): void {
-      const schema = { body, response: { 200: routes.one } };
-      app.post(url, { schema, preValidation: loadBodyWorkspace(context) }, async (request) => {
-        const workspace = workspaceOf(request);
-        // The schema has already checked the type of the body.
-        const made = await write(request.body as Static<Body>, workspace);
-        return routes.written(made);
-      });
-    },
-  };
-}
-
-/** Routes on v2, which check the shape of an id first, and return 422 for a wrong one. */
-export function v2Resource<R extends Owned, Reply extends TSchema>(
-  app: FastifyInstance,
-  context: Parts,
-  resource: Resource<R, Reply>,
-) {
-  const { db } = context;
-  const { url, reply: shape, toReplies } = resource;
-  const routes = rowRoutes(app, context, resource, 'v2');
-
-  return {
-    ...routes,
-
-    /** @param select returns the query for the rows that match the own parameters of the list */
-    list<Query extends TProperties, Table extends keyof Tables>(
+    /** Adds the list of v2. @param select returns the query for the rows that match the own parameters of the list */
+    listPages<Query extends TProperties, Table extends keyof Tables>(
       query: Query,
       { findAll }: Pick<WorkspaceTable<R>, 'findAll'>,
       select: (
@@ -114,8 +90,8 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
       ) => Promise<Listed<Table>>,
     ): void {
       const querystring = Type.Object({ ...listQuery, ...query });
-      const response = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
-      app.get(url, { schema: { querystring, response } }, async (request) => {
+      const pages = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
+      app.get(url, { schema: { querystring, response: pages } }, async (request) => {
         // The schema has already checked the type of the query.
         const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
         const listed = await select(request.query as Parameters<typeof select>[0], request);
@@ -124,17 +100,24 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
       });
     },
 
-    /** @param write creates the row that the body describes @param made the reply, if it shows more than later ones */
+    /**
+     * @param write creates a row in the workspace that the body names
+     * @param made the reply, if it shows more than later ones
+     */
     create<Body extends TSchema>(
       body: Body,
-      write: (body: Static<Body>, request: FastifyRequest) => Promise<R>,
+      write: (body: Static<Body>, workspace: Workspace) => Promise<R>,
       made: TSchema = shape,
     ): void {
-      const response = { 201: Type.Object({ data: made }) };
-      app.post(url, { schema: { body, response } }, async (request, reply) =>
+      const status = version === 'v1' ? 200 : 201;
+      const schema = { body, response: { [status]: Type.Object({ data: made }) } };
+      const hook = version === 'v1' ? { preValidation: loadWorkspace } : { preHandler: loadWorkspace };
+      app.post(url, { schema, ...hook }, async (request, reply) => {
+        const workspace = workspaceOf(request);
         // The schema has already checked the type of the body.
-        reply.code(201).send(await routes.written(await write(request.body as Static<Body>, request))),
-      );
+        const created = await write(request.body as Static<Body>, workspace);
+        return reply.code(status).send(await routes.written(created));
+      });
     },
   };
 }
@@ -142,26 +125,27 @@ export function v2Resource<R extends Owned, Reply extends TSchema>(
 function rowRoutes<R extends Owned, Reply extends TSchema>(
   app: FastifyInstance,
   context: Parts,
-  { url, param, type, rows: { find }, isInState = false, reply: shape, toReplies }: Resource<R, Reply>,
-  version: 'v1' | 'v2',
+  resource: Resource<R, Reply>,
 ) {
   const { db, states } = context;
+  const { version, url, param, type, rows, isInState = false, reply: shape, toReplies } = resource;
+  const isV1 = version === 'v1';
   const oneUrl = `${url}/:${param}`;
-  const params = Type.Object({ [param]: version === 'v1' ? Type.String() : Id });
+  const params = Type.Object({ [param]: isV1 ? Type.String() : Id });
   const one = Type.Object({ data: shape });
   const response = { 200: one };
-  const rows = workspaceRow({ db, type, param, find });
-  const loading = version === 'v1' ? { onRequest: rows.load } : { preHandler: rows.load };
+  const row = workspaceRow({ db, type, param, find: rows.find });
+  const loading = isV1 ? { onRequest: row.load } : { preHandler: row.load };
 
-  async function show(row: R): Promise<{ data: ReplyOf<Reply> }> {
-    const [data] = await toReplies([shown(row)]);
+  async function show(one: R): Promise<{ data: ReplyOf<Reply> }> {
+    const [data] = await toReplies([shown(one)]);
     if (data === undefined) throw new Error(`There is no reply for a row of the type ${type}`);
     return { data };
   }
 
-  function written(row: R): Promise<{ data: ReplyOf<Reply> }> {
-    if (isInState) states.purge(row.workspaceId);
-    return show(row);
+  function written(one: R): Promise<{ data: ReplyOf<Reply> }> {
+    if (isInState) states.purge(one.workspaceId);
+    return show(one);
   }
 
   return {
@@ -171,41 +155,34 @@ function rowRoutes<R extends Owned, Reply extends TSchema>(
     written,
 
     read(): void {
-      app.get(oneUrl, { schema: { params, response }, ...loading }, async (request) =>
-        show(rows.of(request)),
-      );
+      app.get(oneUrl, { schema: { params, response }, ...loading }, async (request) => show(row.of(request)));
     },
 
-    /** @param namesWorkspace whether the body must name a workspace too, as that of a new row does */
     change<Body extends TSchema>(
       body: Body,
       write: (body: Static<Body>, stored: R, request: FastifyRequest) => Promise<R>,
-      namesWorkspace = false,
     ): void {
-      const hooks = namesWorkspace ? { ...loading, preValidation: loadBodyWorkspace(context) } : loading;
-      app.put(oneUrl, { schema: { params, body, response }, ...hooks }, async (request) => {
-        const stored = rows.of(request);
+      app.put(oneUrl, { schema: { params, body, response }, ...loading }, async (request) => {
+        const stored = row.of(request);
         // The schema has already checked the type of the body.
         return written(await write(request.body as Static<Body>, stored, request));
       });
     },
 
-    /** @param write deletes the row, and returns false if it was gone */
-    remove(write: (stored: R, request: FastifyRequest) => Promise<boolean>): void {
-      app.delete(oneUrl, { schema: { params, response }, ...loading }, async (request) => {
-        const stored = rows.of(request);
-        if (!(await write(stored, request))) throw notFound(type, stored.id);
-        return written(stored);
-      });
-    },
-
-    /** Adds a DELETE route that replies with a message instead of the row. */
-    removeWithMessage(success: string, write: (stored: R) => Promise<boolean>): void {
+    /**
+     * @param write deletes the row, and returns false if it was gone
+     * @param success what the reply says instead of showing the row
+     */
+    remove(
+      write: (stored: R, request: FastifyRequest) => Promise<boolean>,
+      success: string | null = null,
+    ): void {
       const message = Type.Object({ data: Type.Object({ success: Type.String() }) });
-      app.delete(oneUrl, { schema: { params, response: { 200: message } }, ...loading }, async (request) => {
-        const stored = rows.of(request);
-        if (!(await write(stored))) throw notFound(type, stored.id);
-        return { data: { success } };
+      const schema = { params, response: success === null ? response : { 200: message } };
+      app.delete(oneUrl, { schema, ...loading }, async (request) => {
+        const stored = row.of(request);
+        if (!(await write(stored, request))) throw notFound(type, stored.id);
+        return success === null ? written(stored) : { data: { success } };
       });
     },
   };

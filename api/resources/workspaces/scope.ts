@@ -35,12 +35,29 @@ export function pathScope({ params }: FastifyRequest): string {
   return isRecord(params) ? String(params.workspaceId) : '';
 }
 
-/** Returns a hook for creating management routes, after the body is read and before it is checked. */
-export function loadBodyWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
+interface NamedWorkspace {
+  readonly version: 'v1' | 'v2';
+  /** Whether a body may leave it out. Several integrations do, which works for keys with access to one workspace. */
+  readonly isWorkspaceOptional?: boolean;
+}
+
+/**
+ * Returns a hook for creating management routes, after the body is read: 400 without a workspace, 404 for an unknown one;
+ * without the right that the method needs 401, on v2 403.
+ */
+export function loadBodyWorkspace(
+  { db }: WithDatabase,
+  { version, isWorkspaceOptional = false }: NamedWorkspace = { version: 'v1' },
+): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
-    const scope = scopeIn(request.body);
-    if (scope === null) throw scopeMissing();
-    slot.set(request, await reachableWorkspace({ db }, request, scope));
+    const [only, ...others] = isWorkspaceOptional ? principalOf(request).permissions.keys() : [];
+    const scope = scopeIn(request.body) ?? (others.length === 0 ? only : null) ?? null;
+    if (scope === null) throw scopeProblem('workspaceId must be provided');
+    const workspace = await existingWorkspace(db, scope);
+    const mayWrite = may(principalOf(request), workspace.id, rightOf(request.method));
+    if (version === 'v2' && !mayWrite) throw outOfReach();
+    requireRight(request, workspace.id);
+    slot.set(request, workspace);
   };
 }
 
@@ -69,22 +86,6 @@ export function scopeIn(body: unknown): string | null {
   return scope;
 }
 
-/**
- * Returns the workspace of a body without one. Several integrations leave it out, which works for keys with access to
- * one workspace.
- *
- * @throws ApiError bad_request if the key has several, unauthorized without the right that the method needs
- */
-export async function onlyWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
-  const [workspaceId, ...others] = principalOf(request).permissions.keys();
-  if (workspaceId === undefined || others.length > 0) throw scopeMissing();
-  return reachableWorkspace({ db }, request, workspaceId);
-}
-
-function scopeMissing(): ApiError {
-  return scopeProblem('workspaceId must be provided');
-}
-
 function scopeProblem(problem: string): ApiError {
   return badRequest(problem, { workspaceId: problem });
 }
@@ -97,28 +98,6 @@ export async function reachableWorkspace(
 ): Promise<Workspace> {
   const workspace = await existingWorkspace(db, scope);
   requireRight(request, workspace.id);
-  return workspace;
-}
-
-/**
- * Returns the workspace of a body, on v2. A workspace without access is 403 there.
- *
- * @throws ApiError bad_request if the body has none, not_found, forbidden without the right that the method needs
- */
-export async function v2BodyWorkspace(context: WithDatabase, request: FastifyRequest): Promise<Workspace> {
-  const scope = scopeIn(request.body);
-  if (scope === null) throw scopeMissing();
-  return v2Workspace(context, request, scope);
-}
-
-/** @throws ApiError not_found, forbidden */
-export async function v2Workspace(
-  { db }: WithDatabase,
-  request: FastifyRequest,
-  scope: string,
-): Promise<Workspace> {
-  const workspace = await existingWorkspace(db, scope);
-  if (!may(principalOf(request), workspace.id, rightOf(request.method))) throw outOfReach();
   return workspace;
 }
 

@@ -8,7 +8,6 @@
  * A write that depends on other rows of the workspace locks the workspace first, see `inWorkspace`.
  */
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { countRows } from '#api/db/count.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { existing, forbidden, notFound } from '#api/errors.ts';
@@ -47,15 +46,13 @@ interface Columns<R> {
 interface Description<R> extends Columns<R> {
   /** A total order, for the list. Default: oldest first, ties by id. */
   readonly order?: readonly (keyof R)[];
-  /** The table whose row a change locks. Default: the row's workspace, for changes that depend on other rows. */
-  readonly locks?: 'contactAttributeKeys' | 'webhooks';
   /** The maximum number of rows in a workspace. */
   readonly limit?: {
     readonly max: number;
     /** The rows, as the message calls them. */
     readonly noun: string;
-    /** Which rows count. Default: all. */
-    readonly counted?: RawBuilder<SqlBool>;
+    /** The bytes that a column may take in all rows of a workspace. */
+    readonly size?: { readonly of: keyof R & string; readonly bytes: number };
   };
 }
 
@@ -63,9 +60,10 @@ export type WorkspaceTable<R extends Owned> = ReturnType<typeof workspaceTable<R
 
 export function workspaceTable<R extends Owned>(
   name: Name,
-  { order = ['createdAt', 'id'], locks, limit, ...columns }: Description<R> = {},
+  { order = ['createdAt', 'id'], limit, ...columns }: Description<R> = {},
 ) {
   const { encode, decode } = codecOf<R>(columns);
+  const within = limiter(name, limit);
   /** Types the table by the columns that all of them have. */
   const on = (db: Database) => db as unknown as Kysely<{ [Table in Name]: Owned }>;
   const ordered = (db: Database) =>
@@ -95,9 +93,15 @@ export function workspaceTable<R extends Owned>(
     return numUpdatedRows > 0n;
   }
 
+  /** @throws the driver's unique violation */
+  async function insert(db: Database, ...rows: readonly R[]): Promise<void> {
+    if (rows.length > 0) await on(db).insertInto(name).values(rows.map(encode)).execute();
+  }
+
   return {
     decode,
     find,
+    insert,
     update,
 
     /** Finds rows in any order. Ids without a row are left out. */
@@ -123,9 +127,11 @@ export function workspaceTable<R extends Owned>(
       return (await ordered(db).where('workspaceId', '=', workspaceId).execute()).map(decode);
     },
 
-    /** @throws the driver's unique violation */
-    async insert(db: Database, ...rows: readonly R[]): Promise<void> {
-      if (rows.length > 0) await on(db).insertInto(name).values(rows.map(encode)).execute();
+    /** Creates a row in one transaction. @throws the driver's unique violation; ApiError forbidden if the workspace has too many */
+    async create<Row extends R>(db: Database, row: Row): Promise<Row> {
+      const { workspaceId } = row;
+      await inWorkspace(db, workspaceId, (trx) => within(trx, workspaceId, () => insert(trx, row)));
+      return row;
     },
 
     /**
@@ -142,12 +148,11 @@ export function workspaceTable<R extends Owned>(
       type: string,
       change: (stored: R, trx: Database) => Partial<R> | Promise<Partial<R>>,
     ): Promise<R> {
-      return db.transaction().execute(async (trx) => {
-        await lockRow(trx, locks ?? 'workspaces', locks === undefined ? workspaceId : id);
+      return inWorkspace(db, workspaceId, async (trx) => {
         const stored = existing(await find(trx, id), type, id);
         const fields = await change(stored, trx);
         const changed: R = { ...stored, ...fields, updatedAt: toTimestamp(clock()) };
-        if (!(await update(trx, changed))) throw notFound(type, id);
+        if (!(await within(trx, workspaceId, () => update(trx, changed)))) throw notFound(type, id);
         return changed;
       });
     },
@@ -157,17 +162,37 @@ export function workspaceTable<R extends Owned>(
       const { numDeletedRows } = await on(db).deleteFrom(name).where('id', '=', id).executeTakeFirst();
       return numDeletedRows > 0n;
     },
+  };
+}
 
-    /** Call it before a row is inserted. @throws ApiError forbidden if the workspace has the maximum */
-    async refuseFull(db: Database, workspaceId: string): Promise<void> {
-      if (limit === undefined) return;
-      const { max, noun, counted } = limit;
-      const rows = db.selectFrom(name).where('workspaceId', '=', workspaceId);
-      const count = await countRows(counted === undefined ? rows : rows.where(counted));
-      if (count >= max) {
-        throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
-      }
-    },
+/** @returns a function that runs a write, and refuses it if the workspace has too much then, and not less than before */
+function limiter<R>(name: Name, limit: Description<R>['limit']) {
+  async function sizeOf(db: Database, workspaceId: string) {
+    const column = limit?.size?.of;
+    const bytes = column === undefined ? sql`0` : sql`coalesce(sum(octet_length(${sql.ref(column)})), 0)`;
+    const found = await db
+      .selectFrom(name)
+      .select(({ fn }) => [fn.countAll().as('rows'), bytes.as('bytes')])
+      .where('workspaceId', '=', workspaceId)
+      .executeTakeFirstOrThrow();
+    return { rows: Number(found.rows), bytes: Number(found.bytes) };
+  }
+
+  /** @throws ApiError forbidden */
+  return async <T>(trx: Database, workspaceId: string, write: () => Promise<T>): Promise<T> => {
+    if (limit === undefined) return write();
+    const { max, noun, size } = limit;
+    const before = await sizeOf(trx, workspaceId);
+    const written = await write();
+    const after = await sizeOf(trx, workspaceId);
+    if (after.rows > Math.max(max, before.rows)) {
+      throw forbidden(`A workspace can have ${max} ${noun}; delete one that is not used`);
+    }
+    if (size !== undefined && after.bytes > Math.max(size.bytes, before.bytes)) {
+      const allowed = `The ${size.of} of all ${noun} of a workspace may take ${size.bytes} bytes`;
+      throw forbidden(`${allowed}; delete one that is not used`);
+    }
+    return written;
   };
 }
 

@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { isUniqueViolation } from '#api/db/database.ts';
-import { isText } from '#api/db/dialect.ts';
 import { migrate } from '#api/db/migrate.ts';
 import type { Database } from '#api/db/schema.ts';
 import { RESPONSE_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
@@ -167,24 +166,6 @@ t.test('a refused row names the index that refused it', async (t) => {
   const noParent = await failure(insertLanguage('l3', { workspaceId: 'no' }));
   t.ok(noParent instanceof Error);
   t.notOk(isUniqueViolation(noParent));
-});
-
-t.test('long and odd text is found', async (t) => {
-  const db = await open(t);
-  const long = 'x'.repeat(1_000_000);
-  const texts = [long, `${long}.`, '\\', '\\\\', '\\x41', '\\101', 'A', "\\'", 'é'];
-  await db
-    .insertInto('secrets')
-    .values(texts.map((value, i) => ({ name: String(i), value, createdAt: now })))
-    .execute();
-  const find = (text: string) =>
-    db
-      .selectFrom('secrets')
-      .select('name')
-      .where(isText(db, 'secrets.value', text))
-      .execute();
-  for (const [i, text] of texts.entries()) t.strictSame(column(await find(text), 'name'), [String(i)]);
-  t.strictSame(await find('x'), []);
 });
 
 t.test('the longest unique text that a response may have fits an index', async (t) => {

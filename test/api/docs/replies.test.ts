@@ -48,7 +48,7 @@ t.test('a repeated call gets a described reply, and 404 after a deletion', async
 
 t.test('429: over a limit of the application, in the shape of the surface', async (t) => {
   const limited = await startDescribedApi(t, { env: { RATE_LIMITING_DISABLED: '0' } });
-  for (const name of ['GET /api/v1/me', 'GET /api/v2/me', 'GET /api/v3/action-classes']) {
+  for (const name of ['GET /api/v1/me', 'GET /api/v2/me', 'GET /api/v3/surveys']) {
     const operation = limited.operations.find((one) => one.name === name);
     if (operation === undefined) return t.fail(`${name} does not exist any more`);
     const request = await limited.world.requestFor(operation);

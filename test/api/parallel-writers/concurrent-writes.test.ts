@@ -30,7 +30,6 @@ const resources: readonly (readonly [path: string, body: object, one: object, ot
     { name: 'Changed' },
     { description: 'changed' },
   ],
-  ['attribute-classes', { name: 'bothOfThem', type: 'code' }, { archived: true }, { description: 'changed' }],
 ];
 for (const [path, body, one, other] of resources) {
   t.test(`${path}: two concurrent updates keep each other’s changes`, async (t) => {

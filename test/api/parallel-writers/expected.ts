@@ -43,7 +43,6 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     `PUT ${management}/action-classes/{actionClassId}`,
     `PUT ${management}/segments/{segmentId}`,
     `PUT ${management}/contact-attribute-keys/{contactAttributeKeyId}`,
-    `PUT ${management}/attribute-classes/{attributeClassId}`,
     `PUT ${management}/workspaces/{workspaceId}`,
     'POST /api/v1/license/recheck',
     'PUT /api/v2/management/responses/{id}',

@@ -30,11 +30,6 @@ const checks: Readonly<Record<string, string>> = {
   'a response and its display are of one survey': `
     select r."id" from "responses" r join "displays" d on d."id" = r."displayId"
     where d."surveyId" <> r."surveyId"`,
-  'a survey for apps that is shown has a segment': `
-    select "id" from "surveys" where "type" = 'app' and "segmentId" is null`,
-  'a segment of one survey has it': `
-    select "id" from "segments" g where "isPrivate" = 1 and not exists
-    (select 1 from "surveys" s where s."id" = g."title" or s."segmentId" = g."id")`,
   'the numbers of a survey are those of its responses': `
     select s."id" from "surveys" s where
     (select coalesce(sum(c."responses"), 0) from "responseCounts" c where c."surveyId" = s."id") <>

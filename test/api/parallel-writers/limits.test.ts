@@ -64,7 +64,7 @@ const management = '/api/v1/management';
 const fillKeys = rowsIn('contactAttributeKeys', (i) => ({
   ...row(`key${i}`),
   ...{ workspaceId, key: `key${i}`, name: 'Key', description: '', isUnique: 0 as const },
-  ...{ type: 'custom' as const, dataType: 'string' as const, isArchived: 0 as const },
+  ...{ type: 'custom' as const, dataType: 'string' as const },
 }));
 
 const limited: readonly Limited[] = [
@@ -113,7 +113,6 @@ const limited: readonly Limited[] = [
         workspaceId,
         title: `segment${i}`,
         description: null,
-        isPrivate: 0 as const,
         filters: '[]',
       },
     })),

@@ -1,7 +1,6 @@
 /** Random concurrent work on the same rows ends like sequential work. A failure shows the work. */
 
 import t, { type Test } from 'tap';
-import { hasReferenceCycle, referencesOf } from '#api/resources/segments/references.ts';
 import { workspaceId } from '#test/support/api-app.ts';
 import type { Sent } from '#test/support/description.ts';
 import { fc } from '#test/support/fast-check.ts';
@@ -106,53 +105,6 @@ t.test('concurrent attributes of one contact are all kept, and new keys are crea
     // The workspace has room for only a few.
     await db.deleteFrom('contactAttributeKeys').where('type', '=', 'custom').execute();
     await fits();
-  });
-});
-
-t.test('segments that refer to each other: no cycle, and no reference to a deleted one', async (t) => {
-  const filters = (id: string | undefined) => [
-    {
-      id: 'n',
-      connector: null,
-      resource: {
-        ...{ id: 'r', root: { type: 'segment', segmentId: id }, value: id },
-        qualifier: { operator: 'userIsIn' },
-      },
-    },
-  ];
-  const step = fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.record({ kind: fc.constant('refer' as const), from: fc.nat(3), to: fc.nat(3) }),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.record({ kind: fc.constant('delete' as const), from: fc.nat(3), to: fc.nat(3) }),
-    },
-  );
-  let run = 0;
-  await holds(t, fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
-    run += 1;
-    const ids: string[] = [];
-    for (let i = 0; i < 4; i += 1) {
-      ids.push(await made(asKey('POST', `${management}/segments`, { workspaceId, title: `s${run}.${i}` })));
-    }
-    const replies = await atOnce(
-      steps.map(({ kind, from, to }) =>
-        kind === 'delete'
-          ? asKey('DELETE', `${management}/segments/${ids[from]}`)
-          : asKey('PUT', `${management}/segments/${ids[from]}`, { filters: filters(ids[to]) }),
-      ),
-    );
-    noFault(replies);
-    const rows = await db.selectFrom('segments').select(['id', 'filters']).execute();
-    const all = rows.map((row) => ({ id: row.id, filters: JSON.parse(row.filters) }));
-    const known = new Set(all.map(({ id }) => id));
-    for (const segment of all) {
-      if (hasReferenceCycle(segment.id, all)) throw new Error(`${segment.id} leads back to itself`);
-      const lost = referencesOf(segment.filters).filter((id) => !known.has(id));
-      if (lost.length > 0) throw new Error(`${segment.id} refers to ${lost}`);
-    }
   });
 });
 

@@ -65,7 +65,7 @@ const alike: readonly Alike[] = [
     url: '/api/v1/management/segments',
     type: 'Segment',
     fields: (n) => ({ title: `Pros ${n}`, description: 'Who pay', isPrivate: true }),
-    defaults: { isPrivate: false, filters: [], surveys: [] },
+    defaults: { isPrivate: false, filters: [] },
     change: { shown: { title: 'Others' } },
     sortedBy: 'title',
   },
@@ -92,7 +92,7 @@ const alike: readonly Alike[] = [
     type: 'Attribute Key',
     fields: (n) => ({ key: `color_${n}`, name: `Color ${n}`, type: 'custom', isUnique: true }),
     defaults: { description: '', isUnique: false, dataType: 'string' },
-    change: { shown: { name: 'Name', description: 'Text', key: 'new_key', dataType: 'date' } },
+    change: { shown: { name: 'Name', description: 'Text' }, ignored: { key: 'new_key', dataType: 'date' } },
   },
   {
     name: 'attribute classes',
@@ -101,7 +101,7 @@ const alike: readonly Alike[] = [
     type: 'Attribute Class',
     fields: (n) => ({ name: `Favorite Color ${n}`, type: 'code' }),
     defaults: { description: null, archived: false },
-    change: { shown: { name: 'after', description: 'New', archived: true } },
+    change: null,
   },
   {
     name: 'contact attribute keys',

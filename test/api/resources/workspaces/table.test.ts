@@ -1,5 +1,5 @@
 import t from 'tap';
-import { attributeKeys } from '#api/resources/contacts/attribute-key-store.ts';
+import { attributeKeys } from '#api/resources/contacts/keys.ts';
 import { startApi, workspaceId } from '#test/support/api-app.ts';
 
 t.test('a row that is deleted while it is changed is not found', async (t) => {
