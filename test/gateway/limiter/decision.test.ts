@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
 import { retryAfterSeconds, type Spent, type Verdict } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
+import { arrowCases } from '#test/support/arrow-cases.ts';
 import { part, policy } from '#test/support/spend.ts';
 
 /** One bucket of a charge: its policy, the usage before it (-1 if not charged), and its end. */
@@ -42,34 +44,23 @@ const hourly = policy('hourly', 5, 3600, { index: 2 });
 const shadow = policy('shadow', 5, 60, { index: 3, mode: 'shadow' });
 const mark = policy('mark', 5, 60, { index: 4, mode: 'mark' });
 
-t.test('admits the first ones of a batch, each with its own remaining count', async (t) => {
-  const three = spent(3, [told(five, 2, 1000)]);
-  t.equal(text(decide(three, 0)), 'allow five:2');
-  t.equal(text(decide(three, 1)), 'allow five:1');
-  t.equal(text(decide(three, 2)), 'allow five:0');
-  t.equal(text(decide(three, 3)), 'deny five:0');
-  t.equal(text(decide(three, 99)), 'deny five:0');
-  t.equal(text(decide(spent(0, [told(five, 5, 1000)]), 0)), 'deny five:0');
-});
+const KNOWN: Readonly<Record<string, Policy>> = { five, hundred, hourly, shadow, mark };
 
-t.test('a denial names only exhausted policies, the one that resets last first', async (t) => {
-  t.equal(text(decide(spent(0, [told(five, 5, 1000), told(hundred, 7, 1000)]), 0)), 'deny five:0');
-  t.equal(text(decide(spent(0, [told(five, 4, 1000), told(hundred, 100, 1000)]), 0)), 'deny hundred:0');
-  t.equal(
-    text(decide(spent(0, [told(five, 5, 1000), told(hourly, 5, 9000), told(hundred, 0, 1000)]), 0)),
-    'deny hourly:0 five:0',
-  );
-  t.equal(
-    text(decide(spent(2, [told(five, 3, 1000), told(hundred, 0, 1000)]), 2)),
-    'deny five:0',
-    'the requests before it used up the limit',
-  );
-});
+for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'decision.md')))
+  t.test(heading, async (t) => {
+    for (const [asked = '', expected] of cases) {
+      const [, admitted, list = '', share, position] =
+        /^(\d+) of (.*?)(?: share (\d+))?: (\d+)$/.exec(asked) ?? [];
+      const buckets = list.split(', ').map((bucket) => {
+        const [name = '', used, resetMs] = bucket.split(' ');
+        return told(KNOWN[name] as Policy, Number(used), Number(resetMs));
+      });
+      const shares = share === undefined ? [] : [Number(share)];
+      t.equal(text(decide(spent(Number(admitted), buckets, shares), Number(position))), expected, asked);
+    }
+  });
 
-t.test('the tightest policy comes first: least left, then latest reset, then file order', async (t) => {
-  t.equal(text(decide(spent(1, [told(hundred, 10, 9), told(five, 0, 9)]), 0)), 'allow five:4 hundred:89');
-  t.equal(text(decide(spent(1, [told(five, 1, 1000), told(hourly, 1, 2000)]), 0)), 'allow hourly:3 five:3');
-  t.equal(text(decide(spent(1, [told(hourly, 1, 1000), told(five, 1, 1000)]), 0)), 'allow five:3 hourly:3');
+t.test('an allowed request has what is left of each policy', async (t) => {
   t.strictSame(decide(spent(1, [told(five, 1, 1234)]), 0), {
     kind: 'allow',
     verdicts: [{ policy: five, capacity: five.limit, limit: five.limit, remaining: 3, resetMs: 1234 }],
@@ -97,7 +88,6 @@ for (const [of, found] of [
       const batch = spent(2, [told(of, 4, 1000)]);
       t.match(decide(batch, 0), { kind: 'allow', verdicts: [], [found]: { length: 0 } });
       t.match(decide(batch, 1), { kind: 'allow', [found]: [of] }, 'the second of two is over it');
-      t.equal(text(decide(spent(0, [told(of, 5, 1000), told(five, 5, 1000)]), 0)), 'deny five:0');
     },
   );
 
@@ -107,29 +97,6 @@ t.test('a credential and its unproven address, both over the limit, count once',
     0,
   );
   t.match(both, { shadowDenials: { length: 1 }, marks: { length: 1 } });
-});
-
-t.test('a credential and its unproven address are one policy: the tighter one is reported', async (t) => {
-  const parts = (key: number, address: number): Told[] => [
-    told(five, key, 1000),
-    told(five, address, 1000),
-    told(hundred, 96, 1000),
-  ];
-  t.equal(text(decide(spent(1, parts(0, 3)), 0)), 'allow five:1 hundred:3');
-  t.equal(text(decide(spent(1, parts(3, 0)), 0)), 'allow five:1 hundred:3');
-  t.equal(
-    text(decide(spent(0, parts(0, 5)), 0)),
-    'deny five:0',
-    'the address has used up its limit with invented keys',
-  );
-  t.equal(text(decide(spent(0, parts(5, 5)), 0)), 'deny five:0');
-  t.equal(text(decide(spent(1, parts(3, -1)), 0)), 'allow five:1 hundred:3', 'skipped when proven');
-});
-
-t.test('without the store this process has its share of each limit, which may be zero', async (t) => {
-  t.equal(text(decide(spent(1, [told(hundred, 10, 1000)], [25]), 0)), 'allow hundred:14');
-  t.equal(text(decide(spent(0, [told(hundred, 25, 1000)], [25]), 0)), 'deny hundred:0');
-  t.equal(text(decide(spent(0, [told(five, 0, 1000)], [0]), 0)), 'deny five:0');
 });
 
 t.test('a request without counters is allowed', async (t) => {
