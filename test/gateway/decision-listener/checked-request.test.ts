@@ -1,13 +1,10 @@
-/** Tests the listener that other proxies ask: whom it counts, what it replies, and which requests it never allows. */
-import { join } from 'node:path';
+
 import t, { type Test } from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
 import { BEHIND_PROXY, policyFile, startTestGateway, type TestGateway } from '#test/support/gateway.ts';
-import { jsonLines } from '#test/support/json.ts';
 import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { type Answer, send } from '../proxy/exchange.ts';
 
 const ROWS = [
@@ -203,60 +200,6 @@ t.test('431: an authorization request larger than proxies accept', async (t) => 
   t.equal((await ask('GET', '/ip/a', '192.0.2.1', { cookie: 'a'.repeat(70_000) })).status, 431);
   const many = Object.fromEntries(Array.from({ length: 130 }, (_, i) => [`x-${i}`, 'a']));
   t.equal((await ask('GET', '/ip/a', '192.0.2.1', many)).status, 431);
-});
-
-t.test('a credential is unproven unless the proxy has checked it', async (t) => {
-  const passed = async ({ ask }: Asked, path: (i: number) => string, keyed: boolean): Promise<number> => {
-    let count = 0;
-    for (let i = 0; i < 30; i++) {
-      const headers: Record<string, string> = keyed ? { 'x-api-key': `key-${i}` } : {};
-      if ((await ask('GET', path(i), '192.0.2.1', headers)).status === 200) count++;
-    }
-    return count;
-  };
-  const safe = await startAsked(t);
-  t.equal(await passed(safe, () => '/keys/a', true), 10, 'all keys share the limit of the address');
-  t.equal(await passed(safe, (i) => `/named/${i}`, false), 10);
-  const checked = await startAsked(t, { GATEWAY_DECISION_CREDENTIALS: 'proven' });
-  t.equal(await passed(checked, () => '/keys/a', true), 30);
-  t.equal(await passed(checked, (i) => `/named/${i}`, false), 30);
-  for (let i = 0; i < 9; i++) await checked.ask('GET', '/keys/a', '192.0.2.9', { 'x-api-key': 'key-1' });
-  t.equal((await checked.ask('GET', '/keys/a', '192.0.2.9', { 'x-api-key': 'key-1' })).status, 429);
-  let through = 0;
-  for (let i = 0; i < 30; i++) {
-    const headers = { 'x-forwarded-for': '192.0.2.1', 'x-api-key': `new-${i}` };
-    if ((await send(checked.port, '/keys/b', { headers })).status === 200) through++;
-  }
-  t.equal(through, 10, 'keys are unproven on the public port');
-});
-
-t.test('replied: reports of replies prove keys, charge nothing, and are not logged', async (t) => {
-  const file = join(temporaryFolder(t), 'access.jsonl');
-  const { ask, decisionPort, gateway } = await startAsked(t, { GATEWAY_ACCESS_LOG: file });
-  const tell = async (key: string, status: string): Promise<number> => {
-    const headers = {
-      ...question('GET', '/keys/a', '192.0.2.1'),
-      'x-api-key': key,
-      'x-reply-status': status,
-    };
-    return (await send(decisionPort, '/replied', { headers })).status;
-  };
-  const remaining = async (key: string): Promise<unknown> =>
-    (await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': key })).headers['x-ratelimit-remaining'];
-  for (let i = 0; i < 5; i++) await ask('GET', '/keys/a', '192.0.2.1', { 'x-api-key': `invented-${i}` });
-  t.equal(await remaining('one'), '4', 'counts the address');
-  t.equal(await tell('one', '200'), 200);
-  t.equal(await remaining('one'), '8', 'counts the proven key');
-  t.equal(await tell('one', '404'), 200);
-  t.equal(await remaining('one'), '7');
-  t.equal(await tell('one', '401'), 200);
-  t.equal(await remaining('one'), '3', 'counts the address again');
-  t.equal(await tell('one', 'good'), 400);
-  t.equal((await send(decisionPort, '/replied', { headers: { 'x-reply-status': '200' } })).status, 400);
-  await gateway.close();
-  const lines = jsonLines(file);
-  t.equal(lines.filter(({ decision }) => decision === 'allow').length, 9);
-  t.equal(lines.length, 11);
 });
 
 t.test('refuses to start with policies that an authorization request cannot decide', async (t) => {

@@ -1,4 +1,7 @@
-/** Tests requests in flight over real connections: however a request ends, its place is released exactly once. */
+/**
+ * Tests requests in flight over real connections: however a request ends, its place is released exactly once. What is told of
+ * the limit is in test/policies/concurrency.yaml.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -80,30 +83,6 @@ for (const [name, environment] of Object.entries(EACH_STORE)) {
   t.test(name, async (t) => {
     const gateway = await started(t, await environment(t));
     const { origin, port, open } = gateway;
-
-    t.test('admits exactly the limit at once; other routes are not affected', async (t) => {
-      await fill(t, gateway);
-      const denied = await fetch(`${origin}/slow/more`);
-      t.equal(denied.status, 429);
-      t.match(await denied.json(), {
-        code: 'gateway_rate_limited',
-        'violated-policies': ['slow'],
-        message: /policy slow allows 3 in flight at once/,
-      });
-      const { headers } = denied;
-      t.equal(headers.get('retry-after'), '1');
-      t.equal(headers.get('x-gateway-ratelimited'), 'true');
-      t.equal(headers.get('x-ratelimit-limit'), '3');
-      t.equal(headers.get('x-ratelimit-remaining'), '0');
-      t.equal(headers.get('ratelimit-policy'), '"slow";q=3;qu="concurrent-requests"');
-      const other = await fetch(`${origin}/other`);
-      t.equal(other.status, 200);
-      for (const { res } of open.splice(0)) res.end('at last');
-      await until(() => isFree(gateway));
-      const free = await fetch(`${origin}/slow/now`);
-      t.equal(free.headers.get('x-ratelimit-limit'), '100000', 'the window is reported first');
-      t.match(free.headers.get('ratelimit-policy'), /^"all";q=100000;w=31622400, "slow";q=3;qu=/);
-    });
 
     t.test('a client that leaves during the reply holds its place until then', async (t) => {
       const sockets = await fill(t, gateway);

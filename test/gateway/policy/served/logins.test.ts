@@ -158,24 +158,6 @@ for (const [parser, GATEWAY_OWN_PARSER] of PARSERS) {
       client.socket.destroy();
     }
   });
-
-  t.test(`${parser}: 400: bodies that can be read in two ways`, async (t) => {
-    await insideLongWindow();
-    const gateway = await startTestGateway(t, { policies: FILE, env });
-    for (const [text, reason] of [
-      [whole('{"email":"a","email":"b"}'), 'two different values of email'],
-      [whole('{}', '/login', ['Content-Type: application/json']), 'more than one Content-Type'],
-      ['POST /strict HTTP/1.1\r\nHost: a\r\n\r\n', 'presents no email'],
-      [head(['Content-Length: 9000'], '/strict'), 'larger than 8 KiB'],
-    ] as const) {
-      const client = sendRaw(gateway.port, text);
-      const answer = await client.ended();
-      t.match(answer, /^HTTP\/1\.1 400 /);
-      t.match(answer, reason);
-    }
-    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'malformed' }), 4);
-    t.equal(gateway.sample('floodgate_requests_total', { outcome: 'allowed' }), 0, 'nothing is charged');
-  });
 }
 
 t.test('a client over another limit is denied before its body is read', async (t) => {
