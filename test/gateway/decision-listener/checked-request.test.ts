@@ -1,4 +1,3 @@
-
 import t, { type Test } from 'tap';
 import { Digester } from '#gateway/identity/digest.ts';
 import { probeToken } from '#gateway/request/probe.ts';
