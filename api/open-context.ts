@@ -56,7 +56,7 @@ export async function openContext(
   );
   await migrate(db);
   const signer = createSigner(signingSecret ?? (await loadSigningSecret(db, random, clock)));
-  const counters = await openCounters(secrets.redisUrl, clock, log, countersWaitMs);
+  const counters = await openCounters(secrets.redisUrl, { clock, signer, log }, countersWaitMs);
   const { smtpUrl } = secrets;
   // nodemailer is loaded only if mails are sent.
   const transport =
@@ -82,12 +82,12 @@ export async function openContext(
     states,
     storage: await openStorage(storing),
     passwords: passwords ?? createPasswords(random),
-    limits: createLimiter({ counters, signer, isDisabled: config.isRateLimitingDisabled }),
+    limits: createLimiter(counters, config.isRateLimitingDisabled),
     counters,
     mailer,
     audit: createAuditLog({
       ...{ isEnabled: config.isAuditLogEnabled, trustedProxies: config.trustedProxies },
-      ...{ db, counters, signer, clock, random, log },
+      ...{ db, counters, clock, random, log },
     }),
     targets,
     sender: createSender(targets),

@@ -9,13 +9,11 @@
  */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { Signer } from '#api/auth/signer.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { countedAddress } from '#api/http/client-address.ts';
 import { type Counters, CountersUnavailable } from '#api/limits/counters.ts';
-import { digestIdentity } from '#api/limits/limiter.ts';
 import { newId, type Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { ProxyTrust } from '#shared/client-address.ts';
@@ -66,7 +64,6 @@ interface AuditOptions {
   readonly trustedProxies: ProxyTrust;
   readonly db: Database;
   readonly counters: Counters;
-  readonly signer: Signer;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { error(fields: object, message: string): void };
@@ -78,14 +75,14 @@ const THEN_EVERY = 10;
 const EMAIL_HASH_LENGTH = 32;
 
 export function createAuditLog(options: AuditOptions): AuditLog {
-  const { isEnabled, db, counters, signer, clock, random, trustedProxies } = options;
+  const { isEnabled, db, counters, clock, random, trustedProxies } = options;
 
   const write = async (request: FastifyRequest, entry: Entry): Promise<void> => {
     const { action, actor, target = '', isFailure = false, changes = {} } = entry;
     const { countedBy = `${actor.type}:${actor.id}` } = entry;
     const failures: Record<string, number> = {};
     if (isFailure) {
-      const { used } = await counters.use('audit', digestIdentity(signer, `audit:${countedBy}`), WINDOW);
+      const { used } = await counters.use('audit', countedBy, WINDOW);
       if (used > ALWAYS_WRITTEN && used % THEN_EVERY !== 0) return;
       failures.failuresInWindow = used;
     }

@@ -71,11 +71,11 @@ async function withinLimit(
       limits.consume('actions.surveyFollowUp', organizations.get(survey.workspaceId) ?? survey.workspaceId),
     ),
   );
-  const dropped = due.filter((_, i) => results[i]?.isAllowed === false);
+  const dropped = due.filter((_, i) => results[i] !== null);
   for (const [surveyId, all] of Map.groupBy(dropped, ({ survey }) => survey.id)) {
     log.warn({ surveyId, dropped: all.length }, 'follow-up mails are over the limit of the organization');
   }
-  return due.filter((_, i) => results[i]?.isAllowed === true).map(({ mail }) => mail);
+  return due.filter((_, i) => results[i] === null).map(({ mail }) => mail);
 }
 
 function mailsOf(survey: BareSurvey, response: Answered, log: FollowUpLog): readonly Mail[] {

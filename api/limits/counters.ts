@@ -1,10 +1,10 @@
 /**
- * The interface of the counters behind the limits. There are two implementations: in Redis, shared by all processes,
- * and in the memory of the process.
+ * The counters behind the limits. There are two implementations: in Redis, shared by all processes, and in the memory of
+ * the process.
  */
 import type { Clock, Millis, Seconds } from '#shared/clock.ts';
 
-export interface Count {
+interface Count {
   /** Uses in the current window, including this one and refused ones. */
   readonly used: number;
   /** Time until the window ends and counting begins again; above 0. */
@@ -16,19 +16,14 @@ export interface Counters {
    * Counts one use, atomically. A window begins with its first use, and later uses do not prolong it.
    *
    * @param name the limit; each name has one length of window
-   * @param key a digest, never an address or a credential
+   * @param identity who is counted, such as an address or the id of a key
    * @throws CountersUnavailable at once or within a bounded time
    */
-  use(name: string, key: string, windowSeconds: Seconds): Promise<Count>;
-  /**
-   * Removes one use from the current window, because it turned out not to count. Removing the last use ends the
-   * window.
-   *
-   * @throws CountersUnavailable as `use` does
-   */
-  giveBack(name: string, key: string): Promise<void>;
-  /** Whether the store answers. Never rejects, and takes no longer than a use. */
-  isUp(): Promise<boolean>;
+  use(name: string, identity: string, windowSeconds: Seconds): Promise<Count>;
+  /** Removes a use, because it turned out not to count. @throws CountersUnavailable as `use` does */
+  giveBack(name: string, identity: string, windowSeconds: Seconds): Promise<void>;
+  /** Whether the store answers. */
+  isUp(): boolean;
   close(): Promise<void>;
 }
 
@@ -40,49 +35,38 @@ export class CountersUnavailable extends Error {
   }
 }
 
-/**
- * Maximum number of windows, which take about 20 MB. Beyond it the oldest window is dropped, and its caller gets a new
- * one.
- */
+/** Maximum number of windows, which take about 20 MB. Beyond it, the oldest window is dropped. */
 const WINDOWS_MAX = 100_000;
 
-interface Window {
-  used: number;
-  readonly endsAt: Millis;
-}
-
 /**
- * Counters in the memory of a process, for a start without REDIS_URL. The in-memory limiter of the library has no bound,
- * and reads the wall clock, so tests could not move the time.
+ * Counters in the memory of a process. The in-memory limiter of the library has no bound, and reads the wall clock, so
+ * tests could not move the time.
  */
 export function createMemoryCounters(clock: Clock, size = WINDOWS_MAX): Counters {
-  const windows = new Map<string, Window>();
+  /** In the order in which windows began. */
+  const windows = new Map<string, { used: number; readonly endsAt: Millis }>();
   return {
-    async use(name, key, windowSeconds) {
+    async use(name, identity, windowSeconds) {
       const now = clock();
-      const windowKey = `${name}:${key}`;
-      let window = windows.get(windowKey);
+      const key = `${name}:${identity}`;
+      let window = windows.get(key);
       const left = (window?.endsAt ?? now) - now;
       // If more than a window is left, the clock was set back.
       if (window === undefined || left <= 0 || left > windowSeconds * 1000) {
-        // Reinserted at the end, so that the map is in the order in which windows began.
-        windows.delete(windowKey);
+        windows.delete(key);
         const oldest = windows.size >= size ? windows.keys().next().value : undefined;
         if (oldest !== undefined) windows.delete(oldest);
         window = { used: 0, endsAt: now + windowSeconds * 1000 };
-        windows.set(windowKey, window);
+        windows.set(key, window);
       }
       window.used += 1;
       return { used: window.used, resetMs: window.endsAt - now };
     },
-    async giveBack(name, key) {
-      const windowKey = `${name}:${key}`;
-      const window = windows.get(windowKey);
-      if (window === undefined || window.endsAt <= clock()) return;
-      window.used -= 1;
-      if (window.used <= 0) windows.delete(windowKey);
+    async giveBack(name, identity) {
+      const window = windows.get(`${name}:${identity}`);
+      if (window !== undefined) window.used -= 1;
     },
-    isUp: async () => true,
+    isUp: () => true,
     close: async () => windows.clear(),
   };
 }

@@ -4,10 +4,8 @@
  *
  * A guess is counted before it is checked, and given back if it was right. So parallel guesses are not more than ten.
  */
-import type { Signer } from '#api/auth/signer.ts';
 import type { Clock, Seconds } from '#shared/clock.ts';
 import { type Counters, CountersUnavailable, createMemoryCounters } from './counters.ts';
-import { digestIdentity } from './limiter.ts';
 
 const WRONG_MAX = 10;
 const WINDOW: Seconds = 10 * 60;
@@ -23,11 +21,7 @@ interface Guesses {
 /** @param name of the secret, such as `surveys.pin` */
 export function createGuesses(
   name: string,
-  {
-    counters,
-    signer,
-    clock,
-  }: { readonly counters: Counters; readonly signer: Signer; readonly clock: Clock },
+  { counters, clock }: { readonly counters: Counters; readonly clock: Clock },
 ): Guesses {
   const own = createMemoryCounters(clock, GUESSERS_MAX);
   const counted = async <T>(count: (by: Counters) => Promise<T>): Promise<T> => {
@@ -38,12 +32,11 @@ export function createGuesses(
       return count(own);
     }
   };
-  const keyOf = (guesser: string): string => digestIdentity(signer, `${name}:${guesser}`);
   return {
     async begin(guesser) {
-      const { used, resetMs } = await counted((by) => by.use(name, keyOf(guesser), WINDOW));
+      const { used, resetMs } = await counted((by) => by.use(name, guesser, WINDOW));
       return used > WRONG_MAX ? Math.ceil(resetMs / 1000) : null;
     },
-    giveBack: (guesser) => counted((by) => by.giveBack(name, keyOf(guesser))),
+    giveBack: (guesser) => counted((by) => by.giveBack(name, guesser, WINDOW)),
   };
 }

@@ -55,8 +55,8 @@ export const limitsPlugin = fastifyPlugin<LimitsOptions>(
           : config.limit;
       const identity = name === null ? null : identityOf(name, request, trustedProxies);
       if (name === null || identity === null) return;
-      const outcome = await limiter.consume(name, identity);
-      if (!outcome.isAllowed) throw tooManyRequests(outcome.retryAfterSeconds);
+      const seconds = await limiter.consume(name, identity);
+      if (seconds !== null) throw tooManyRequests(seconds);
     });
   },
   { name: 'limits', dependencies: ['auth'] },
@@ -65,22 +65,13 @@ export const limitsPlugin = fastifyPlugin<LimitsOptions>(
 /** @returns the counted identity, with a prefix for the kind of id; null if the limit does not count this caller */
 function identityOf(name: LimitName, request: FastifyRequest, trustedProxies: ProxyTrust): string | null {
   const { principal } = request;
-  switch (limitTable[name].identifier) {
-    case 'ip':
-      return `ip:${countedAddress(request, trustedProxies)}`;
-    case 'sessionUser':
-      if (principal?.kind === 'session') return `user:${principal.userId}`;
-      // The gateway counts keys, except on routes that no policy covers, such as /api/v1/me.
-      return principal?.kind === 'apiKey' && name === 'api.v1' ? `key:${principal.apiKeyId}` : null;
-    case 'apiKey':
-    case 'caller':
-    case 'user':
-      if (principal === null) return null;
-      return principal.kind === 'session' ? `user:${principal.userId}` : `key:${principal.apiKeyId}`;
-    case 'organization':
-      // Counted where the action happens, see `Limiter.consume`.
-      return null;
-  }
+  const { identifier } = limitTable[name];
+  if (identifier === 'ip') return `ip:${countedAddress(request, trustedProxies)}`;
+  // Organizations are counted where the action happens, see `Limiter.consume`.
+  if (principal === null || identifier === 'organization') return null;
+  if (principal.kind === 'session') return `user:${principal.userId}`;
+  // The gateway counts keys, except on routes that no policy covers, such as /api/v1/me.
+  return identifier === 'sessionUser' && name !== 'api.v1' ? null : `key:${principal.apiKeyId}`;
 }
 
 export function limitOf(limit: SurfaceLimit | null, request: RoutedRequest): LimitName | null {

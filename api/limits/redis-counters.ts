@@ -2,113 +2,80 @@
  * Counters in the application's own Redis (REDIS_URL), which all its processes share. This is the only file that uses
  * rate-limiter-flexible, and the API's only file that uses ioredis.
  *
- * A use is one Lua script of the library, so it is atomic. It has 50 ms: there is no offline queue, and nothing is sent
- * twice. While a few late answers are awaited, uses fail at once. The API can also start while the store is unavailable.
+ * A use is one Lua script of the library, so it is atomic. One that gets no answer in time closes the connection: what is
+ * on its way then fails, and what follows fails at once, until the store answers a new connection. The API can also
+ * start while the store is away.
  */
+import type { FastifyBaseLogger } from 'fastify';
 import { Redis } from 'ioredis';
-import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Millis } from '#shared/clock.ts';
 import { FAIL_FAST } from '#shared/redis-options.ts';
 import { within } from '#shared/within.ts';
 import { type Counters, CountersUnavailable } from './counters.ts';
 
-/** Late answers at a time. Beyond it the store is known to be away, so no further request waits for it. */
-const LATE_MAX = 3;
 const PREFIX = 'fga';
+/** Maximum delay of a request by a check. */
+const BUDGET_MS: Millis = 50;
+const AWAY =
+  'REDIS_URL does not answer: application limits allow every request, except wrong PINs of surveys, and throttled audit entries are skipped';
 
-interface RedisCountersOptions {
-  /** redis://, or rediss:// for TLS; may contain a password. */
-  readonly url: string;
-  readonly budgetMs: Millis;
-  /** Called when an outage begins. */
-  readonly onDown: (cause: Error) => void;
-  /** Called when the outage is over. */
-  readonly onUp: () => void;
-}
-
-export function createRedisCounters({ url, budgetMs, onDown, onUp }: RedisCountersOptions): Counters {
-  const redis = new Redis(url, FAIL_FAST);
-  let late = 0;
-  let isDown = false;
+/** @param url redis://, or rediss:// for TLS; may contain a password */
+export function createRedisCounters(
+  url: string,
+  log: Pick<FastifyBaseLogger, 'info' | 'warn'>,
+  budgetMs = BUDGET_MS,
+): Counters {
+  const redis = new Redis(url, { ...FAIL_FAST, disconnectTimeout: budgetMs });
+  let isAway = false;
   let isClosed = false;
 
-  const down = (cause: Error): void => {
-    if (isDown || isClosed) return;
-    isDown = true;
-    onDown(cause);
+  const away = ({ message }: Error): void => {
+    if (!isAway && !isClosed) log.warn({ cause: message }, AWAY);
+    isAway = true;
   };
-  const up = (): void => {
-    if (isDown) onUp();
-    isDown = false;
-  };
-  redis.on('error', down);
-  redis.on('close', () => down(new Error('the connection is closed')));
-  redis.connect().catch(down);
+  redis.on('error', away);
+  redis.on('close', () => away(new Error('the connection is closed')));
+  redis.on('ready', () => {
+    if (isAway) log.info({}, 'REDIS_URL answers again: application limits count');
+    isAway = false;
+  });
+  redis.connect().catch(away);
 
-  /** One limiter of the library for each name. Their `points` are never reached, because our limiter decides. */
+  /** One limiter of the library for each name. Their `points` are never reached, because the caller decides. */
   const limiters = new Map<string, RateLimiterRedis>();
   const limiterFor = (name: string, duration: number): RateLimiterRedis => {
     const known = limiters.get(name);
     if (known !== undefined) return known;
     const limiter = new RateLimiterRedis({
-      storeClient: redis,
-      keyPrefix: `${PREFIX}:${name}`,
-      points: Number.MAX_SAFE_INTEGER,
-      duration,
+      ...{ storeClient: redis, keyPrefix: `${PREFIX}:${name}`, duration, points: Number.MAX_SAFE_INTEGER },
       rejectIfRedisNotReady: true,
     });
     limiters.set(name, limiter);
     return limiter;
   };
 
-  const asked = async <T>(call: () => Promise<T>): Promise<T> => {
-    if (late >= LATE_MAX) throw new CountersUnavailable(new Error('the store is known to be away'));
-    const answer = call();
+  const inTime = async <T>(answer: Promise<T>): Promise<T> => {
     try {
-      const found = await within(budgetMs, answer);
-      up();
-      return found;
+      return await within(budgetMs, answer);
     } catch (error) {
-      late += 1;
-      // It settles with its answer, or when its connection is lost.
-      const settled = (): void => {
-        late -= 1;
-      };
-      answer.then(settled, settled);
-      // Without a connection, its events tell that the store is away.
-      if (late >= LATE_MAX && redis.status === 'ready') down(asError(error));
+      if (redis.status === 'ready') redis.disconnect(true);
       throw new CountersUnavailable(error);
     }
   };
 
   return {
     async use(name, key, windowSeconds) {
-      const { consumedPoints, msBeforeNext } = await asked(() =>
-        limiterFor(name, windowSeconds).consume(key),
-      );
-      return { used: consumedPoints, resetMs: Math.max(1, msBeforeNext) };
+      const answer = await inTime(limiterFor(name, windowSeconds).consume(key));
+      return { used: answer.consumedPoints, resetMs: Math.max(1, answer.msBeforeNext) };
     },
-    async giveBack(name, key) {
-      const limiter = limiters.get(name);
-      // A window that has ended would begin again, below zero.
-      if (limiter === undefined || (await asked(() => limiter.get(key))) === null) return;
-      const { consumedPoints } = await asked(() => limiter.reward(key));
-      if (consumedPoints <= 0) await asked(() => limiter.delete(key));
+    async giveBack(name, key, windowSeconds) {
+      await inTime(limiterFor(name, windowSeconds).reward(key));
     },
-    isUp: () =>
-      asked(() => redis.ping()).then(
-        () => true,
-        () => false,
-      ),
+    isUp: () => redis.status === 'ready',
     async close() {
       isClosed = true;
       redis.disconnect();
     },
   };
-}
-
-/** Converts the library's own rejections of refused uses, which `points` rule out. */
-function asError(error: unknown): Error {
-  if (error instanceof RateLimiterRes) return new Error('the library refused a use', { cause: error });
-  return error instanceof Error ? error : new Error(String(error));
 }

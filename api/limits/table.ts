@@ -5,7 +5,7 @@
 import type { Seconds } from '#shared/clock.ts';
 
 /** The identity that is counted. `caller` is the API key or the user of the session. */
-type Identifier = 'ip' | 'sessionUser' | 'apiKey' | 'caller' | 'user' | 'organization';
+type Identifier = 'ip' | 'sessionUser' | 'caller' | 'organization';
 
 interface LimitRow {
   readonly limit: number;
@@ -21,15 +21,15 @@ export const limitTable = {
   'auth.forgotPassword': { limit: 5, windowSeconds: HOUR, identifier: 'ip' },
   'auth.verifyEmail': { limit: 10, windowSeconds: HOUR, identifier: 'ip' },
   'api.v1': { limit: 100, windowSeconds: MINUTE, identifier: 'sessionUser' },
-  'api.v2': { limit: 100, windowSeconds: MINUTE, identifier: 'apiKey' },
+  'api.v2': { limit: 100, windowSeconds: MINUTE, identifier: 'caller' },
   'api.v3': { limit: 100, windowSeconds: MINUTE, identifier: 'caller' },
   'api.client': { limit: 100, windowSeconds: MINUTE, identifier: 'ip' },
   'storage.upload': { limit: 5, windowSeconds: MINUTE, identifier: 'sessionUser' },
   'storage.delete': { limit: 5, windowSeconds: MINUTE, identifier: 'sessionUser' },
-  'actions.emailUpdate': { limit: 3, windowSeconds: HOUR, identifier: 'user' },
+  'actions.emailUpdate': { limit: 3, windowSeconds: HOUR, identifier: 'caller' },
   'actions.surveyFollowUp': { limit: 50, windowSeconds: HOUR, identifier: 'organization' },
   'actions.sendLinkSurveyEmail': { limit: 10, windowSeconds: HOUR, identifier: 'ip' },
-  'actions.licenseRecheck': { limit: 5, windowSeconds: MINUTE, identifier: 'user' },
+  'actions.licenseRecheck': { limit: 5, windowSeconds: MINUTE, identifier: 'caller' },
 } as const satisfies Readonly<Record<string, LimitRow>>;
 
 export type LimitName = keyof typeof limitTable;

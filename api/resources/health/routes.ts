@@ -65,7 +65,7 @@ export const v2HealthRoutes: Routes = async (app, { context }) => {
         data: {
           main_database: problem === null,
           // Without REDIS_URL the counters are in this process, so they are always up.
-          cache_database: await context.limits.isStoreUp(),
+          cache_database: context.counters.isUp(),
           ...(problem === null ? {} : { main_database_problem: problem }),
         },
       };
