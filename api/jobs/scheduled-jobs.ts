@@ -1,4 +1,8 @@
-/** The scheduled jobs: surveys start and end at their dates, deleted workspaces and old data go. */
+/**
+ * The scheduled jobs: surveys start and end at their dates, deleted workspaces and old data go. Every process runs them all,
+ * because a job only does what is still to be done, and its statements leave rows that another process has locked, or wait
+ * for them. So a job that was cut off is finished by the next run of any process.
+ */
 import type { FastifyBaseLogger } from 'fastify';
 import { forgetAuditEvents } from '#api/audit/audit.ts';
 import type { Context } from '#api/context.ts';
@@ -7,14 +11,12 @@ import { forgetOldMails } from '#api/mail/mailer.ts';
 import { endUnverifiedAccounts } from '#api/resources/accounts/expiry.ts';
 import { deleteMarked } from '#api/resources/organizations/deletion.ts';
 import { closeDueSurveys, publishDueSurveys } from '#api/resources/surveys/schedule.ts';
-import { findWorkspace } from '#api/resources/workspaces/store.ts';
 import { sweepFiles, usedBytes } from '#api/storage/files.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
+import { every } from '#api/work/every.ts';
 import type { Millis } from '#shared/clock.ts';
-import { type JobRunner, startJobRunner } from './job-runner.ts';
 
-/** Any job may be five seconds late, so a survey starts or ends within 15 s of its date. */
 const MOVE_SURVEYS_MS: Millis = 10_000;
 const DELETE_MARKED_MS: Millis = 10_000;
 const FORGET_EVENTS_MS: Millis = 10 * 60 * 1000;
@@ -55,19 +57,28 @@ const jobs: readonly ScheduledJob[] = [
   { name: 'watchQuota', periodMs: HOUR_MS, run: watchQuota },
 ];
 
-/** Runs due jobs at once, because dates may have passed while no process was running. */
-export function startScheduledJobs(parts: JobParts, log: FastifyBaseLogger): JobRunner {
-  const { db, clock } = parts;
-  return startJobRunner({
-    db,
-    clock,
-    jobs: jobs.map(({ run, ...job }) => ({ ...job, run: (isStopping) => run(parts, isStopping, log) })),
-    onError: (job, error) =>
-      log.error(
-        { err: error, job },
-        error instanceof StorageUnavailable ? error.message : 'a scheduled job failed; it is tried again',
-      ),
-  });
+/** Runs each job at once, because dates may have passed while no process was running, and then in its period. */
+export function startScheduledJobs(
+  parts: JobParts,
+  log: FastifyBaseLogger,
+): { readonly stop: () => Promise<void> } {
+  // Each job has its own timer, so that a long job does not delay others.
+  const running = jobs.map(({ name, periodMs, run }) =>
+    every(
+      periodMs,
+      ({ isStopping }) => run(parts, isStopping, log),
+      (error) =>
+        log.error(
+          { err: error, job: name },
+          error instanceof StorageUnavailable ? error.message : 'a scheduled job failed; it is tried again',
+        ),
+    ),
+  );
+  return {
+    async stop() {
+      await Promise.all(running.map((job) => job.stop()));
+    },
+  };
 }
 
 /** Starts and ends surveys at their dates, and purges the states of their workspaces. */
@@ -78,10 +89,7 @@ export async function moveSurveys({
 }: Pick<JobParts, 'db' | 'clock' | 'states'>): Promise<void> {
   const now = toTimestamp(clock());
   const moved = [...(await closeDueSurveys(db, now)), ...(await publishDueSurveys(db, now))];
-  for (const workspaceId of new Set(moved.map((survey) => survey.workspaceId))) {
-    const workspace = await findWorkspace(db, workspaceId);
-    if (workspace !== null) states.purge(workspaceId);
-  }
+  for (const { workspaceId } of moved) states.purge(workspaceId);
 }
 
 async function forgetOldEvents(

@@ -100,7 +100,7 @@ export const fileKeys: readonly string[] = Array.from(
 );
 
 /** Tables that record what happened. They outlive a workspace. */
-const RECORDS = ['auditEvents', 'migrations', 'migrationsLock', 'scheduledJobs', 'probes'];
+const RECORDS = ['auditEvents', 'migrations', 'migrationsLock', 'probes'];
 
 /** @returns the number of rows of each table that is not a record of what happened */
 export async function countTables(db: Database): Promise<Readonly<Record<string, number>>> {

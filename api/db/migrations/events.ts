@@ -160,11 +160,6 @@ export const events = {
       },
     },
   ),
-  scheduledJobs: table({
-    name: key,
-    /** Time from which the job may start. The process that moves it runs the job. */
-    dueAt: text,
-  }),
   /** Rows that health checks write to find out whether writing works. */
   probes: table({ name: key, at: text }),
 };
