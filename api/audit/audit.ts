@@ -24,7 +24,6 @@ export type FailureReason =
   | 'password_too_long'
   | 'user_not_found'
   | 'no_password_set'
-  | 'account_inactive'
   | 'invalid_password'
   | 'token_not_provided'
   | 'invalid_token'

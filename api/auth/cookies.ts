@@ -1,11 +1,17 @@
-/** The names and attributes of the cookies of a login. */
+/**
+ * The cookies of a login: the session, and the token that proves that a form is ours. It must equal the token in the cookie,
+ * which we have signed. That cookie is `token|signature`. Another site can neither read nor create one.
+ */
 import type { FastifyReply } from 'fastify';
+import type { Context } from '#api/context.ts';
 import type { Seconds } from '#shared/clock.ts';
+import type { Signer } from './signer.ts';
 
 const SESSION = 'next-auth.session-token';
 const CSRF = 'next-auth.csrf-token';
+const TOKEN_BYTES = 32;
 
-export type Cookies = Readonly<Record<string, string | undefined>>;
+type Cookies = Readonly<Record<string, string | undefined>>;
 
 /**
  * Both names are read, because the scheme behind the gateway may differ from the one before it. The prefix comes first:
@@ -20,10 +26,6 @@ export function sessionCookie(cookies: Cookies): string | null {
 /** Returns all sessions. There are two if the scheme changed. */
 export function sessionCookies(cookies: Cookies): readonly string[] {
   return sessionNames.map((name) => cookies[name] ?? '').filter((value) => value !== '');
-}
-
-export function csrfCookie(cookies: Cookies): string | null {
-  return cookies[`__Host-${CSRF}`] || cookies[CSRF] || null;
 }
 
 /** Sets the cookie of a new session, and deletes the one with the other name. */
@@ -48,11 +50,6 @@ export function deleteSessionCookies(reply: FastifyReply, publicUrl: string, kep
   }
 }
 
-export function setCsrfCookie(reply: FastifyReply, value: string, publicUrl: string): void {
-  const isSecure = isHttps(publicUrl);
-  reply.setCookie(isSecure ? `__Host-${CSRF}` : CSRF, value, attributes(isSecure));
-}
-
 function attributes(isSecure: boolean) {
   return {
     path: '/',
@@ -65,4 +62,30 @@ function attributes(isSecure: boolean) {
 
 function isHttps(publicUrl: string): boolean {
   return publicUrl.startsWith('https:');
+}
+
+/** Returns the token for the forms of a reply, and sets its cookie. Keeps the token of a valid cookie. */
+export function csrfToken(
+  reply: FastifyReply,
+  { signer, random, config }: Pick<Context, 'signer' | 'random' | 'config'>,
+): string {
+  const { cookies } = reply.request;
+  const token = tokenOfCookie(cookies, signer) ?? Buffer.from(random(TOKEN_BYTES)).toString('hex');
+  const isSecure = isHttps(config.publicUrl);
+  const value = `${token}|${signer.sign(textOf(token))}`;
+  reply.setCookie(isSecure ? `__Host-${CSRF}` : CSRF, value, attributes(isSecure));
+  return token;
+}
+
+export function isCsrfTokenValid(cookies: Cookies, given: string, signer: Signer): boolean {
+  return given !== '' && tokenOfCookie(cookies, signer) === given;
+}
+
+function tokenOfCookie(cookies: Cookies, signer: Signer): string | null {
+  const [token = '', signature = ''] = (cookies[`__Host-${CSRF}`] || cookies[CSRF] || '').split('|');
+  return token !== '' && signer.verify(textOf(token), signature) ? token : null;
+}
+
+function textOf(token: string): string {
+  return `floodgate.csrf.v1:${token}`;
 }

@@ -43,19 +43,15 @@ export async function startSession(
       expiresAt: toTimestamp(now + options.maxAgeSeconds * 1000),
     })
     .execute();
-  const surplus = await db
+  const surplus = db
     .selectFrom('sessions')
     .select('hashedToken')
     .where('userId', '=', userId)
     .orderBy('createdAt', 'desc')
     .orderBy('hashedToken')
     .limit(SESSIONS_PER_USER_MAX)
-    .offset(SESSIONS_PER_USER_MAX)
-    .execute();
-  if (surplus.length > 0) {
-    const hashes = surplus.map(({ hashedToken }) => hashedToken);
-    await db.deleteFrom('sessions').where('hashedToken', 'in', hashes).execute();
-  }
+    .offset(SESSIONS_PER_USER_MAX);
+  await db.deleteFrom('sessions').where('hashedToken', 'in', surplus).execute();
   return token;
 }
 
@@ -78,11 +74,9 @@ export async function findSession(
   if (token.length > TOKEN_LENGTH_MAX) return null;
   const row = await db
     .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.userId')
-    .select(['sessions.userId', 'sessions.expiresAt'])
-    .where('sessions.hashedToken', '=', hashToken(token))
-    .where('sessions.expiresAt', '>', toTimestamp(clock()))
-    .where('users.isActive', '=', 1)
+    .select(['userId', 'expiresAt'])
+    .where('hashedToken', '=', hashToken(token))
+    .where('expiresAt', '>', toTimestamp(clock()))
     .executeTakeFirst();
   return row ?? null;
 }

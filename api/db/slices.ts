@@ -13,7 +13,8 @@ export type SlicedTable =
   | 'mailOutbox'
   | 'responses'
   | 'segments'
-  | 'surveys';
+  | 'surveys'
+  | 'users';
 
 /** @param ids selects the ids of the rows @returns their number */
 export async function deleteSome(

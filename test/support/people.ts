@@ -41,10 +41,6 @@ export async function addPerson(api: TestApi, name: string, role: Role | null): 
       email,
       emailVerified: createdAt,
       passwordHash: await passwordHash,
-      isActive: 1,
-      identityProvider: 'email',
-      notificationSettings: '{}',
-      locale: 'en-US',
       lastLoginAt: null,
     })
     .execute();

@@ -1,5 +1,5 @@
 /** The account page: the user, the workspaces and the API keys that the user may see. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { Permission, SessionPrincipal } from '#api/auth/principal.ts';
 import type { Context } from '#api/context.ts';
 import { notAuthenticated } from '#api/errors.ts';
@@ -18,7 +18,6 @@ export const EMAIL_PATH = `${ACCOUNT_PATH}/email`;
 const logOutForm: Form = {
   action: '/api/auth/signout',
   fields: [],
-  hidden: ['callbackUrl'],
   submit: 'Log out',
   look: 'plain',
 };
@@ -42,7 +41,6 @@ const rights: Readonly<Record<Permission, string>> = {
 /** @throws ApiError not_authenticated if the user was deleted */
 export async function sendAccount(
   context: Context,
-  request: FastifyRequest,
   reply: FastifyReply,
   { userId, organizationIds, permissions }: SessionPrincipal,
   { status = 200, message = '', given, errors = {} }: Partial<Shown>,
@@ -54,8 +52,7 @@ export async function sendAccount(
   const all = await organizationsOf(db, userId);
   const organizations = toldApart(all.filter(({ id }) => organizationIds.includes(id)));
   const keys = await listApiKeys(db, organizationIds);
-  const draw = formsOf(context, request, reply, { given, errors });
-  const leaving = { given: { callbackUrl: '/auth/login?notice=signed-out' }, errors: {} };
+  const draw = formsOf(context, reply, { given, errors });
   return sendPage(
     reply,
     status,
@@ -63,7 +60,7 @@ export async function sendAccount(
     [
       message,
       `<div class="row"><p>You are logged in as <strong>${escapeHtml(user.name)}</strong>, ${escapeHtml(user.email)}.</p>`,
-      formsOf(context, request, reply, leaving)(logOutForm),
+      draw(logOutForm),
       '</div>',
       links([[`${reply.server.basePath}/auth/forgot-password`, 'Choose a new password']]),
       '<h2>Workspaces</h2>',

@@ -27,10 +27,10 @@ export const accountRoutes: Routes = async (app, { context }) => {
   const guesses = createGuesses('profile.password', context);
   acceptForms(app);
   requireOwnForms(app, context);
-  showAgain(app, (request, reply, shown) => sendAccount(context, request, reply, sessionOf(request), shown));
+  showAgain(app, (request, reply, shown) => sendAccount(context, reply, sessionOf(request), shown));
 
   app.get(ACCOUNT_PATH, { schema: hide, config: ofPerson }, async (request, reply) =>
-    sendAccount(context, request, reply, sessionOf(request), { message: saidIn(request.query) }),
+    sendAccount(context, reply, sessionOf(request), { message: saidIn(request.query) }),
   );
 
   app.post(

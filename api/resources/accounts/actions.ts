@@ -13,15 +13,7 @@ import { againWhenTaken } from '#api/db/taken.ts';
 import { badRequest, invalidFields, notAuthenticated, tooManyRequests } from '#api/errors.ts';
 import type { createGuesses } from '#api/limits/guesses.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
-import {
-  accountExistsMail,
-  changeEmailMail,
-  emailChangedMail,
-  mailAccount,
-  mayMail,
-  resetMail,
-  verificationMail,
-} from './mails.ts';
+import { mailAccount } from './mails.ts';
 import {
   type AccountLink,
   deleteTokens,
@@ -30,11 +22,9 @@ import {
   findUser,
   findUserByEmail,
   findUserToChange,
-  insertToken,
   insertUser,
   isAsProven,
   type Purpose,
-  type User,
   updateUser,
 } from './store.ts';
 
@@ -58,11 +48,11 @@ export async function signUp(
       const known = await findUserToChange(trx, email);
       if (known === null) {
         const id = await insertUser(trx, { name, email, passwordHash }, toTimestamp(clock()), random);
-        await sendVerification(context, trx, { id, email });
+        await mailAccount(context, trx, email, { userId: id, purpose: 'verifyEmail' });
       } else if (known.emailVerified === null) {
-        await sendVerification(context, trx, known);
+        await mailAccount(context, trx, email, { userId: known.id, purpose: 'verifyEmail' });
       } else {
-        await mailAccount(context, trx, accountExistsMail(context.config.publicUrl, email));
+        await mailAccount(context, trx, email, { kind: 'accountExists' });
       }
     }),
   );
@@ -72,19 +62,17 @@ export async function signUp(
 export function resendVerification(context: Context, reply: FastifyReply, address: string): void {
   behind(context, reply, async (trx) => {
     const user = await findUserToChange(trx, address);
-    if (user?.emailVerified === null) await sendVerification(context, trx, user);
+    if (user?.emailVerified !== null) return;
+    await mailAccount(context, trx, address, { userId: user.id, purpose: 'verifyEmail' });
   });
 }
 
 /** Mails a link to choose a new password after the reply, if the address has an account with a password. */
 export function forgotPassword(context: Context, reply: FastifyReply, address: string): void {
-  const { clock, random, config } = context;
   behind(context, reply, async (trx) => {
     const user = await findUserToChange(trx, address);
-    if (user === null || user.passwordHash === null || user.isActive !== 1) return;
-    const { id: userId, email } = user;
-    const token = await insertToken(trx, { userId, purpose: 'resetPassword', email }, clock(), random);
-    await mailAccount(context, trx, resetMail(config.publicUrl, email, token));
+    if (user === null || user.passwordHash === null) return;
+    await mailAccount(context, trx, address, { userId: user.id, purpose: 'resetPassword' });
   });
 }
 
@@ -125,7 +113,7 @@ export async function askForEmail(
   userId: string,
   { email, password }: { readonly email: string; readonly password: string },
 ): Promise<void> {
-  const { db, clock, random, passwords, config } = context;
+  const { db, passwords } = context;
   const user = await findUser(db, userId);
   if (user === null) throw notAuthenticated();
   const seconds = await guesses.begin(userId);
@@ -138,8 +126,7 @@ export async function askForEmail(
     if (!(await isAsProven(trx, user))) throw wrongPassword();
     if ((await findUserByEmail(trx, email)) !== null) return;
     await deleteTokens(trx, userId, ['changeEmail']);
-    const token = await insertToken(trx, { userId, purpose: 'changeEmail', email }, clock(), random);
-    await mailAccount(context, trx, changeEmailMail(config.publicUrl, email, token));
+    await mailAccount(context, trx, email, { userId, purpose: 'changeEmail' });
   });
 }
 
@@ -168,7 +155,7 @@ export async function changeEmail(
           await updateUser(trx, id, { email, emailVerified }, emailVerified);
           // Ends the links that were sent to the old address.
           await deleteTokens(trx, id, ['changeEmail', 'resetPassword', 'verifyEmail']);
-          await mailAccount(context, trx, emailChangedMail(oldEmail));
+          await mailAccount(context, trx, oldEmail, { kind: 'emailChanged' });
         };
       },
     );
@@ -198,7 +185,7 @@ async function useLink(
     (await db.transaction().execute(async (trx) => {
       // If somebody opens the link twice at once, one of the requests makes the change.
       const found = await findTokenToUse(trx, purpose, token, clock());
-      if (found === null || found.user.isActive !== 1) return false;
+      if (found === null) return false;
       await change(trx, found);
       await endSessionsOf(trx, found.user.id);
       return true;
@@ -217,16 +204,4 @@ function behind(
   work: (trx: Database) => Promise<void>,
 ): void {
   background.add(() => db.transaction().execute(work), finished(reply.raw));
-}
-
-async function sendVerification(
-  context: Context,
-  trx: Database,
-  { id: userId, email }: Pick<User, 'id' | 'email'>,
-): Promise<void> {
-  const { clock, random, config, mailer } = context;
-  // Links that are not mailed would only fill the table.
-  if (!(await mayMail(context, trx, { to: email, kind: 'verifyEmail' }))) return;
-  const token = await insertToken(trx, { userId, purpose: 'verifyEmail', email }, clock(), random);
-  await mailer.accept(trx, verificationMail(config.publicUrl, email, token));
 }

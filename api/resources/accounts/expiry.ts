@@ -2,10 +2,10 @@
  * Deletes accounts whose address nobody ever verified, unless they have a valid link, or belong to an organization. A
  * sign-up makes no organization; the verification does, and nobody logs in before.
  */
-import type { ExpressionBuilder } from 'kysely';
+import { expressionBuilder } from 'kysely';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
-import { inSlices } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 
 interface Times {
   /** Accounts are deleted if they were last changed before this time, at sign-up or by a new password. */
@@ -20,47 +20,30 @@ export async function endUnverifiedAccounts(
   isStopping: () => boolean = () => false,
 ): Promise<number> {
   let ended = 0;
-  await inSlices(
-    (rowsMax) =>
-      db.transaction().execute(async (trx) => {
-        const found = await unlocked(trx, unusedAccounts(trx, times, rowsMax)).execute();
-        if (found.length === 0) return 0;
-        // Checks again, because an account may have been used before it was locked.
-        const { numDeletedRows } = await trx
-          .deleteFrom('users')
-          .where(
-            'id',
-            'in',
-            found.map(({ id }) => id),
-          )
-          .where(isUnused(times))
-          .executeTakeFirst();
-        ended += Number(numDeletedRows);
-        return found.length;
-      }),
-    isStopping,
-  );
+  await inSlices(async (rowsMax) => {
+    const some = await deleteSome(db, 'users', unlocked(db, unusedAccounts(db, times, rowsMax)));
+    ended += some;
+    return some;
+  }, isStopping);
   return ended;
 }
 
-export function unusedAccounts(db: Database, times: Times, rowsMax: number) {
-  return db.selectFrom('users').select('id').where(isUnused(times)).orderBy('id').limit(rowsMax);
-}
-
-function isUnused({ before, now }: Times) {
-  return (user: ExpressionBuilder<Tables, 'users'>) => {
-    const { selectFrom } = user;
-    const traces = [
-      selectFrom('memberships').select('userId').whereRef('memberships.userId', '=', 'users.id'),
-      selectFrom('accountTokens')
-        .select('userId')
-        .whereRef('accountTokens.userId', '=', 'users.id')
-        .where('accountTokens.expiresAt', '>', now),
-    ];
-    return user.and([
-      user('emailVerified', 'is', null),
-      user('updatedAt', '<', before),
-      ...traces.map((trace) => user.not(user.exists(trace))),
-    ]);
-  };
+export function unusedAccounts(db: Database, { before, now }: Times, rowsMax: number) {
+  const { selectFrom } = expressionBuilder<Tables, 'users'>();
+  const links = selectFrom('accountTokens')
+    .select('userId')
+    .whereRef('accountTokens.userId', '=', 'users.id')
+    .where('accountTokens.expiresAt', '>', now);
+  const memberships = selectFrom('memberships')
+    .select('userId')
+    .whereRef('memberships.userId', '=', 'users.id');
+  return db
+    .selectFrom('users')
+    .select('users.id')
+    .where('emailVerified', 'is', null)
+    .where('updatedAt', '<', before)
+    .where(({ exists, not }) => not(exists(links)))
+    .where(({ exists, not }) => not(exists(memberships)))
+    .orderBy('users.id')
+    .limit(rowsMax);
 }

@@ -3,8 +3,7 @@
  * again, with each problem beside its field. Forms need no script.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { setCsrfCookie } from '#api/auth/cookies.ts';
-import { csrfToken, isCsrfTokenValid } from '#api/auth/csrf.ts';
+import { csrfToken, isCsrfTokenValid } from '#api/auth/cookies.ts';
 import type { Context } from '#api/context.ts';
 import { badRequest, forbidden } from '#api/errors.ts';
 import { asApiError } from '#api/http/error-handler.ts';
@@ -52,13 +51,11 @@ export interface Shown {
 
 /** Draws forms of one page. Ids of fields are their names, so a page has each name once. */
 export function formsOf(
-  { signer, random, config }: Pick<Context, 'signer' | 'random' | 'config'>,
-  request: FastifyRequest,
+  context: Context,
   reply: FastifyReply,
   { given, errors }: Pick<Shown, 'given' | 'errors'>,
 ): (form: Form) => string {
-  const { token, cookie } = csrfToken(request.cookies, signer, random);
-  setCsrfCookie(reply, cookie, config.publicUrl);
+  const token = csrfToken(reply, context);
   const textOf = (name: string): string => fieldOf(given, name).slice(0, TEXT_LENGTH_MAX);
   return ({ action, fields, hidden = [], submit, look = 'primary' }) =>
     [

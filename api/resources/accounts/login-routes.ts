@@ -5,8 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { setCsrfCookie, setSessionCookie } from '#api/auth/cookies.ts';
-import { csrfToken } from '#api/auth/csrf.ts';
+import { csrfToken, setSessionCookie } from '#api/auth/cookies.ts';
 import type { Routes } from '#api/context.ts';
 import { redirectTo } from '#api/http/media.ts';
 import { alert } from '#api/http/page.ts';
@@ -52,10 +51,10 @@ const callbacks = {
 } as const;
 
 export const loginRoutes: Routes = async (app, { context }) => {
-  const { config, random, signer } = context;
+  const { config } = context;
   const { publicUrl } = config;
   acceptForms(app);
-  showAgain(app, (request, reply, shown) => sendLoginForm(context, request, reply, shown));
+  showAgain(app, (_request, reply, shown) => sendLoginForm(context, reply, shown));
 
   for (const provider of ['credentials', 'token'] as const) {
     const { summary, fields, check } = callbacks[provider];
@@ -72,8 +71,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
         });
         if (outcome.kind === 'refused') return refuse(request, reply, outcome.text);
         setSessionCookie(reply, outcome.token, { maxAge: config.sessionMaxAgeSeconds, publicUrl });
-        const fallback = isFromPage(request) ? `${publicUrl}${ACCOUNT_PATH}` : '';
-        return go(request, reply, callbackUrl(fieldOf(body, 'callbackUrl') || fallback, publicUrl));
+        return goOn(request, reply, ACCOUNT_PATH);
       },
     );
   }
@@ -84,7 +82,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
     async (request, reply) => {
       if (!isFormOurs(request, context)) return askForForm(request, reply);
       await signOut(context, request, reply);
-      return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl'), publicUrl));
+      return goOn(request, reply, '/auth/login?notice=signed-out');
     },
   );
 
@@ -96,11 +94,7 @@ export const loginRoutes: Routes = async (app, { context }) => {
         response: { 200: Type.Object({ csrfToken: Text }) },
       },
     },
-    async (request, reply) => {
-      const { token, cookie } = csrfToken(request.cookies, signer, random);
-      setCsrfCookie(reply, cookie, publicUrl);
-      return { csrfToken: token };
-    },
+    async (_request, reply) => ({ csrfToken: csrfToken(reply, context) }),
   );
 
   app.get(
@@ -133,11 +127,17 @@ export const loginRoutes: Routes = async (app, { context }) => {
   function refuse(request: FastifyRequest, reply: FastifyReply, text: string) {
     if (isFromPage(request)) {
       const shown = { status: 401, message: alert(escapeHtml(text)), given: request.body, errors: {} };
-      return sendLoginForm(context, request, reply, shown);
+      return sendLoginForm(context, reply, shown);
     }
     // Clients recognise this case by the address, not by the status.
     if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
     return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
+  }
+
+  /** @param next the page that follows the form of a page, if the form names none */
+  function goOn(request: FastifyRequest, reply: FastifyReply, next: string) {
+    const fallback = isFromPage(request) ? publicUrl + next : '';
+    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl') || fallback, publicUrl));
   }
 
   function askForForm(request: FastifyRequest, reply: FastifyReply) {

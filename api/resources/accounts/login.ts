@@ -39,7 +39,6 @@ type Admission = { readonly kind: 'session'; readonly token: string; readonly us
 
 export const texts = {
   invalid: 'Invalid credentials',
-  inactive: 'Your account is currently inactive. Please contact the organization admin.',
   unverified: 'Email Verification is Pending',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
@@ -70,7 +69,6 @@ export async function checkPassword({ db, passwords }: Context, fieldOf: FieldOf
     return refused(texts.invalid, reason, user.id);
   }
   // The caller has proven to own the account, so the reply may reveal its state.
-  if (user.isActive !== 1) return refused(texts.inactive, 'account_inactive', user.id);
   if (user.emailVerified === null) return refused(texts.unverified, null, user.id);
   return { kind: 'proven', user };
 }
@@ -109,8 +107,7 @@ export async function redeemVerification(context: Context, fieldOf: FieldOf): Pr
 
 function usable(link: AccountLink | null): AccountLink | Refusal {
   if (link === null) return refused(texts.invalidToken, 'invalid_token', null);
-  const { id, isActive, emailVerified } = link.user;
-  if (isActive !== 1) return refused(texts.inactive, 'account_inactive', id);
+  const { id, emailVerified } = link.user;
   // The link stays until it ends, so that a second click gets the right answer.
   return emailVerified === null ? link : refused(texts.alreadyVerified, 'email_already_verified', id);
 }

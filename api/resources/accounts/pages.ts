@@ -181,14 +181,14 @@ export const accountPages: Routes = async (app, { context }) => {
   const byPath = new Map(forms.map((form) => [form.path, form]));
   showAgain(app, (request, reply, shown) => {
     const form = byPath.get(request.routeOptions.url ?? '') ?? loginForm;
-    return sendForm(context, request, reply, form, shown);
+    return sendForm(context, reply, form, shown);
   });
   for (const form of forms) {
     const { path, limit = null, take } = form;
     app.get(path, { schema: { hide: true } }, async (request, reply) => {
       if (form === signUpForm) checkOpen(context);
       const { query } = request;
-      return sendForm(context, request, reply, form, { given: query, message: saidIn(query) });
+      return sendForm(context, reply, form, { given: query, message: saidIn(query) });
     });
     if (take === undefined) continue;
     app.post(path, { schema: { hide: true }, config: { limit } }, async (request, reply) =>
@@ -198,19 +198,13 @@ export const accountPages: Routes = async (app, { context }) => {
 };
 
 /** Sends the page of a form that has been refused by the login. */
-export function sendLoginForm(
-  context: Context,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  shown: Shown,
-): FastifyReply {
-  const form = request.routeOptions.url === verifyForm.action ? verifyForm : loginForm;
-  return sendForm(context, request, reply, form, shown);
+export function sendLoginForm(context: Context, reply: FastifyReply, shown: Shown): FastifyReply {
+  const form = reply.request.routeOptions.url === verifyForm.action ? verifyForm : loginForm;
+  return sendForm(context, reply, form, shown);
 }
 
 function sendForm(
   context: Context,
-  request: FastifyRequest,
   reply: FastifyReply,
   form: PageForm,
   { status = 200, message = '', given, errors = {} }: Partial<Shown>,
@@ -221,7 +215,7 @@ function sendForm(
     message,
     form.isMailed && !context.mailer.hasServer ? alert(NO_SERVER) : '',
     form.lead,
-    formsOf(context, request, reply, { given, errors })(form),
+    formsOf(context, reply, { given, errors })(form),
     links(form.links.filter(isShown).map(([path, text]) => [basePath + path, text])),
   ]);
 }

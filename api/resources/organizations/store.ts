@@ -60,7 +60,6 @@ export async function hasOtherOwner(db: Database, organizationId: string, userId
     .select('users.id')
     .where('memberships.organizationId', '=', organizationId)
     .where('memberships.role', '=', 'owner')
-    .where('users.isActive', '=', 1)
     .where('users.emailVerified', 'is not', null)
     .where('users.id', '!=', userId)
     .executeTakeFirst();

@@ -70,16 +70,6 @@ t.test('passwords, links and sessions are stored as hashes, and ended sessions a
   t.equal((await db.selectFrom('sessions').selectAll().execute()).length, 1);
 });
 
-t.test('an inactive account: only its password reveals it, and its sessions end', async (t) => {
-  const api = await startApi(t);
-  const browser = await logInOwner(api);
-  await api.context.db.updateTable('users').set({ isActive: 0 }).execute();
-  t.strictSame((await browser.call('GET', '/api/auth/session')).json, {});
-  t.equal((await browser.call('GET', '/api/v1/me')).status, 401);
-  t.match((await openBrowser(api).logIn(owner.email, 'Password1')).json.url, /currently%20inactive/);
-  t.match((await openBrowser(api).logIn(owner.email, 'Wrong1234')).json.url, /Invalid%20credentials/);
-});
-
 t.test('of two concurrent uses of a link, one changes the password', async (t) => {
   const api = await startApi(t);
   const browser = openBrowser(api);
