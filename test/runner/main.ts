@@ -36,7 +36,6 @@ import { runFiles } from './test-process.ts';
 /** These begin first. Otherwise the run would wait for them at the end. */
 const longest = [
   'test/api/http/hostile.test.ts',
-  'test/api/docs/wrong-requests.test.ts',
   'test/api/docs/refusals.test.ts',
   'test/api/docs/replies.test.ts',
 ];

@@ -12,7 +12,7 @@ import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { type Listed, ListMeta, listQuery, pageFrom, readV2Page } from '#api/http/v2-pagination.ts';
+import { type Listed, ListMeta, listQuery, readV2Page } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
@@ -93,9 +93,9 @@ export function workspaceResource<R extends Owned, Reply extends TSchema>(
       const pages = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };
       app.get(url, { schema: { querystring, response: pages } }, async (request) => {
         // The schema has already checked the type of the query.
-        const page = pageFrom(request.query as Parameters<typeof pageFrom>[0]);
+        const page = request.query as Parameters<typeof readV2Page>[0];
         const listed = await select(request.query as Parameters<typeof select>[0], request);
-        const { data, meta } = await readV2Page(listed, page, (ids) => findAll(db, ids));
+        const { data, meta } = await readV2Page(page, listed, (ids) => findAll(db, ids));
         return { data: await toReplies(data.map(shown)), meta };
       });
     },
