@@ -27,7 +27,7 @@
  * (patterns of what `why` says of it), and `counted` (metrics
  * of all gateways).
  *
- * `<text × 100>` is a text a hundred times, `<digest IDENTIFIER VALUE>` a digest, `<token sub=ada>` a signed token and `<keys>` its
+ * `<i>` is the number of a request of its step, from 0, `<text × 100>` is a text a hundred times, `<digest IDENTIFIER VALUE>` a digest, `<token sub=ada>` a signed token and `<keys>` its
  * key set. `version`, and the identifiers `ip` and `api-key`, are added where they are missing. Redis and a Cluster have their
  * own clock: a document with a time (`at`) does not go there, and of headers with a time only the rest is compared. Nor does a
  * document go where nobody sees what it needs: a rehearsal has no settings, and the decision listener neither bodies nor replies.
@@ -159,8 +159,17 @@ function assertLong({ policies }: PolicySet): void {
 
 type Taken = Seen & { readonly allowed: number };
 
+/** Replaces `<i>` in the target and the fields of a request by its number. */
+function numbered(step: Step, i: number): Step {
+  const of = (text: string): string => text.replaceAll('<i>', String(i));
+  const { target, rawHeaders } = step.test;
+  return { ...step, test: { ...step.test, target: of(target), rawHeaders: rawHeaders.map(of) } };
+}
+
 /** Makes the requests of a step. @returns what the last one got, and how many passed */
-async function take({ ask, served }: Engine, step: Step): Promise<Taken> {
+async function take(engine: Engine, step: Step): Promise<Taken> {
+  const { served } = engine;
+  const ask = (step: Step, i: number): Promise<Seen> => engine.ask(numbered(step, i), i);
   const { times } = step.test;
   if (step.own.hold === true && served !== null) {
     const answered: Seen[] = [];

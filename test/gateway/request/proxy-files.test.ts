@@ -7,7 +7,6 @@ import { send } from '#test/gateway/proxy/exchange.ts';
 import { startTestAdmin } from '#test/support/admin.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
-import { onEachStore } from '#test/support/stores.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -21,32 +20,29 @@ t.test('an edited file is used for open connections too, and a broken one change
   )}`;
   const file = join(temporaryFolder(t), 'proxies.txt');
   writeFileSync(file, '10.0.0.0/8\n');
-  await onEachStore(t, { policies, env: { GATEWAY_TRUSTED_PROXIES: file } }, async (t, one, two) => {
-    const logged = (pattern: RegExp) => Promise.all([one, two].map((gateway) => gateway.logged(pattern)));
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    t.teardown(() => agent.destroy());
-    const ask = async (gateway = one) => {
-      const headers = { 'x-forwarded-for': `192.0.2.${++client}`, 'x-plan': 'gold' };
-      const reply = await send(gateway.port, '/a', { agent, headers });
-      return [reply.status, reply.headers['x-ratelimit-limit']];
-    };
-    let client = 0;
-
-    t.strictSame(await ask(), [200, '2'], 'this machine is no trusted proxy');
-    writeFileSync(file, '10.0.0.0/8\n127.0.0.0/8\n');
-    await logged(/"networks":2,.*in use/);
-    for (let i = 0; i < 4; i++) t.strictSame(await ask(two), [200, '9'], 'each request names its client');
-    t.strictSame(await ask(), [200, '9'], 'also on the connection that was open before');
-
-    writeFileSync(file, '10.0.0.0/8\n127.0.0.0/x\n');
-    await logged(REFUSED);
-    t.strictSame(await ask(), [200, '9'], 'a mistake changes nothing');
-
-    writeFileSync(file, '10.0.0.0/8\n');
-    await logged(/"networks":1,.*in use/);
-    t.strictSame(await ask(), [200, '2'], 'the connection has lost its trust');
-    t.strictSame(await ask(two), [429, '2'], 'and counts as this machine');
+  const { port, logged } = await startTestGateway(t, {
+    policies,
+    env: { GATEWAY_TRUSTED_PROXIES: file },
   });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  let client = 0;
+  const ask = async () => {
+    const headers = { 'x-forwarded-for': `192.0.2.${++client}`, 'x-plan': 'gold' };
+    const reply = await send(port, '/a', { agent, headers });
+    return [reply.status, reply.headers['x-ratelimit-limit']];
+  };
+  t.strictSame(await ask(), [200, '2'], 'this machine is no trusted proxy');
+  writeFileSync(file, '10.0.0.0/8\n127.0.0.0/8\n');
+  await logged(/"networks":2,.*in use/);
+  for (let i = 0; i < 4; i++) t.strictSame(await ask(), [200, '9'], 'on the connection that was open before');
+  writeFileSync(file, '10.0.0.0/8\n127.0.0.0/x\n');
+  await logged(REFUSED);
+  t.strictSame(await ask(), [200, '9'], 'a mistake changes nothing');
+  writeFileSync(file, '10.0.0.0/8\n');
+  await logged(/"networks":1,.*in use/);
+  t.strictSame(await ask(), [200, '2'], 'the connection has lost its trust');
+  t.strictSame(await ask(), [429, '2'], 'and counts as this machine');
 });
 
 t.test('doctor reports a file that is refused, and SIGHUP reads it again', async (t) => {
