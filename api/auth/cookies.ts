@@ -3,7 +3,7 @@
  * which we have signed. That cookie is `token|signature`. Another site can neither read nor create one.
  */
 import type { FastifyReply } from 'fastify';
-import type { Context } from '#api/context.ts';
+import type { Random } from '#api/values/ids.ts';
 import type { Seconds } from '#shared/clock.ts';
 import type { Signer } from './signer.ts';
 
@@ -64,11 +64,14 @@ function isHttps(publicUrl: string): boolean {
   return publicUrl.startsWith('https:');
 }
 
+interface FormParts {
+  readonly signer: Signer;
+  readonly random: Random;
+  readonly config: { readonly publicUrl: string };
+}
+
 /** Returns the token for the forms of a reply, and sets its cookie. Keeps the token of a valid cookie. */
-export function csrfToken(
-  reply: FastifyReply,
-  { signer, random, config }: Pick<Context, 'signer' | 'random' | 'config'>,
-): string {
+export function csrfToken(reply: FastifyReply, { signer, random, config }: FormParts): string {
   const { cookies } = reply.request;
   const token = tokenOfCookie(cookies, signer) ?? Buffer.from(random(TOKEN_BYTES)).toString('hex');
   const isSecure = isHttps(config.publicUrl);
