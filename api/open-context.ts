@@ -4,8 +4,7 @@ import { createAuditLog } from '#api/audit/audit.ts';
 import { createPasswords, type Passwords } from '#api/auth/password.ts';
 import { createRecaptcha } from '#api/auth/recaptcha.ts';
 import { createSigner, loadSigningSecret } from '#api/auth/signer.ts';
-import type { State } from '#api/cache/state-cache.ts';
-import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
+import { createStateCache } from '#api/cache/state-cache.ts';
 import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
 import { migrate } from '#api/db/migrate.ts';
@@ -71,7 +70,7 @@ export async function openContext(
   });
   const { publicUrl, storage: location } = config;
   const storing = { location, credentials: secrets.s3, publicUrl, signer, clock, random };
-  const states = createWorkspaceCache<State>({ clock });
+  const states = createStateCache(clock);
   const context: Context = {
     config,
     db,

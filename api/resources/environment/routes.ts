@@ -4,7 +4,7 @@
  * Callers: anybody.
  */
 import { Type } from 'typebox';
-import { type State, toCachedState, windowOf } from '#api/cache/state-cache.ts';
+import { type State, toCachedState } from '#api/cache/state-cache.ts';
 import type { Routes } from '#api/context.ts';
 import { badRequest, existing } from '#api/errors.ts';
 import { matchesEtag } from '#api/http/conditional.ts';
@@ -19,11 +19,10 @@ import { createBookkeeping } from '#api/work/bookkeeping.ts';
 import { State as StateReply } from './schema.ts';
 import { toState } from './state.ts';
 
-/**
- * SDKs request the state again after this time, minus the age of the window. It is longer than our cache and HTTP
- * caches store a state.
- */
+/** SDKs request the state again after this time. It is longer than our cache and HTTP caches store a state. */
 const STATE_LIFETIME_MS = 60 * 60 * 1000;
+/** All processes build the same bytes for this time, so that the ETag of one is good for all. */
+const WINDOW_MS = 5 * 60 * 1000;
 const CACHEABLE = 'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60';
 
 const paths = [
@@ -38,10 +37,9 @@ export const environmentRoutes: Routes = async (app, { context }) => {
   const note = createBookkeeping();
 
   const build = async (workspaceId: string): Promise<State> => {
-    const now = clock();
+    const windowAt = Math.floor(clock() / WINDOW_MS) * WINDOW_MS;
     const workspace = existing(await findWorkspace(db, workspaceId), 'Workspace', workspaceId);
     if (!workspace.appSetupCompleted) note(workspace.id, () => markAppSetUp(db, workspace.id));
-    const { beginsAt, endsAt } = windowOf(workspace.id, now);
     const live = (await listLiveSurveys(db, workspace.id)).map(({ id }) => id);
     const byId = new Map((await findSurveys(db, live)).map((one) => [one.id, one]));
     const state = toState({
@@ -49,11 +47,11 @@ export const environmentRoutes: Routes = async (app, { context }) => {
       actionClasses: await actionClasses.listAll(db, workspace.id),
       languages: await languages.listAll(db, workspace.id),
       surveys: live.flatMap((id) => byId.get(id) ?? []),
-      expiresAt: toTimestamp(beginsAt + STATE_LIFETIME_MS),
+      expiresAt: toTimestamp(windowAt + STATE_LIFETIME_MS),
       recaptchaSiteKey: recaptcha.siteKey,
       publicUrl: config.publicUrl,
     });
-    return toCachedState(JSON.stringify(state), endsAt);
+    return toCachedState(JSON.stringify(state));
   };
 
   for (const path of paths) {

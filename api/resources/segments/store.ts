@@ -1,6 +1,4 @@
 /** Segments: groups of contacts that surveys are shown to. */
-import type { StateCache } from '#api/cache/state-cache.ts';
-import type { Kept, WorkspaceCache } from '#api/cache/workspace-cache.ts';
 import type { Database, Decoded, SegmentTable } from '#api/db/schema.ts';
 import { type Owned, workspaceTable } from '#api/resources/workspaces/table.ts';
 
@@ -31,26 +29,12 @@ export function shownSegment({ segment, content, ...survey }: OfSegment) {
   return { ...owned, title: id, description: null, isPrivate: true, filters: [] };
 }
 
-interface KeptSegments extends Kept {
-  readonly stored: readonly Segment[];
-  /** Ids of the surveys for everybody. */
-  readonly open: readonly string[];
-}
-
-export type SegmentCache = WorkspaceCache<KeptSegments>;
-
-/** Size of the filters in the database. Parsed filters take more. */
-const BYTES_MAX = 10_485_760;
 /** Number of newest surveys for everybody that are read. SDKs get 30. */
 const OPEN_MAX = 1_000;
 
-export function createSegmentCache(states: StateCache): SegmentCache {
-  return states.beside({ bytesMax: BYTES_MAX });
-}
-
-export async function readSegments(db: Database, workspaceId: string): Promise<KeptSegments> {
-  const stored = await segments.listAll(db, workspaceId);
-  const open = await db
+/** Lists the newest surveys for everybody. */
+export async function openSurveys(db: Database, workspaceId: string): Promise<readonly string[]> {
+  const rows = await db
     .selectFrom('surveys')
     .select('id')
     .where('workspaceId', '=', workspaceId)
@@ -60,6 +44,5 @@ export async function readSegments(db: Database, workspaceId: string): Promise<K
     .orderBy('createdAt', 'desc')
     .limit(OPEN_MAX)
     .execute();
-  const bytes = Buffer.byteLength(JSON.stringify([stored, open]));
-  return { stored, open: open.map(({ id }) => id), bytes, validUntil: Number.POSITIVE_INFINITY };
+  return rows.map(({ id }) => id);
 }

@@ -5,9 +5,8 @@
  * Callers: anybody.
  */
 import { type Static, Type } from 'typebox';
-import type { Context, Routes } from '#api/context.ts';
+import type { Routes } from '#api/context.ts';
 import { badRequest } from '#api/errors.ts';
-import { createSegmentCache } from '#api/resources/segments/store.ts';
 import { loadPathWorkspace, workspaceOf } from '#api/resources/workspaces/scope.ts';
 import { USER_ID_LENGTH_MAX } from '#api/values/content-limits.ts';
 import { MapOf, Nullable } from '#api/values/schemas.ts';
@@ -55,8 +54,7 @@ const AttributesReply = Type.Object({
 });
 
 export const userRoutes: Routes = async (app, { context }) => {
-  const { clock } = context;
-  const stateOf = stateReader(context);
+  const { db, clock } = context;
   const onRequest = loadPathWorkspace(context);
 
   for (const version of ['v1', 'v2']) {
@@ -77,7 +75,8 @@ export const userRoutes: Routes = async (app, { context }) => {
         checkEmail(given);
         const user = await identify(context, workspaceOf(request).id, userId, given);
         const now = clock();
-        const data = await stateOf({ ...user, userId }, request.headers['user-agent'], now);
+        const device = deviceOf(request.headers['user-agent'] ?? '');
+        const data = await readUserState(db, { ...user, userId, device }, now);
         return {
           data: {
             state: { data, expiresAt: toTimestamp(now + STATE_LIFETIME) },
@@ -91,7 +90,7 @@ export const userRoutes: Routes = async (app, { context }) => {
 };
 
 export const legacyUserRoutes: Routes = async (app, { context }) => {
-  const stateOf = stateReader(context);
+  const { db, clock } = context;
   const base = '/api/v1/client/:workspaceId';
   const onRequest = loadPathWorkspace(context);
 
@@ -136,19 +135,12 @@ export const legacyUserRoutes: Routes = async (app, { context }) => {
       async (request) => {
         const { userId } = request.params;
         const user = await identify(context, workspaceOf(request).id, userId, {});
-        return { data: await stateOf({ ...user, userId }, request.headers['user-agent'], context.clock()) };
+        const device = deviceOf(request.headers['user-agent'] ?? '');
+        return { data: await readUserState(db, { ...user, userId, device }, clock()) };
       },
     );
   }
 };
-
-type User = Parameters<typeof readUserState>[1];
-
-function stateReader({ db, states }: Context) {
-  const segments = createSegmentCache(states);
-  return (user: Omit<User, 'device'>, userAgent: string | undefined, now: Millis) =>
-    readUserState({ db, segments }, { ...user, device: deviceOf(userAgent ?? '') }, now);
-}
 
 /** An address has an @ and three characters. Only a mail could prove more. @throws ApiError bad_request */
 function checkEmail(given: Static<typeof GivenAttributes>): void {

@@ -1,6 +1,6 @@
 /**
- * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes two queries for any
- * number of segments, because the segments of the workspace are in memory.
+ * The state of a user for SDKs: the segments, and the surveys that were seen and answered. It takes four queries for any
+ * number of segments.
  */
 import type { Database } from '#api/db/schema.ts';
 import type { Attributes, Contact } from '#api/resources/contacts/store.ts';
@@ -11,7 +11,7 @@ import {
   type SeenSurvey,
   segmentsOf,
 } from '#api/resources/segments/evaluate.ts';
-import { readSegments, type SegmentCache } from '#api/resources/segments/store.ts';
+import { openSurveys, segments } from '#api/resources/segments/store.ts';
 import type { Millis } from '#shared/clock.ts';
 
 /** Number of newest displays of a contact that are read. SDKs and segment filters need no older ones. */
@@ -19,7 +19,7 @@ const DISPLAYS_MAX = 1_000;
 const RESPONSES_MAX = 1_000;
 
 export async function readUserState(
-  { db, segments: cache }: { readonly db: Database; readonly segments: SegmentCache },
+  db: Database,
   user: {
     readonly contact: Contact;
     readonly userId: string;
@@ -32,7 +32,8 @@ export async function readUserState(
   const displays = await listDisplaysOfContact(db, contact.id, DISPLAYS_MAX);
   const responses = await listResponsesOfContact(db, contact.id, RESPONSES_MAX);
   const { workspaceId } = contact;
-  const { stored, open } = await cache.get(workspaceId, () => readSegments(db, workspaceId));
+  const stored = await segments.listAll(db, workspaceId);
+  const open = await openSurveys(db, workspaceId);
   const profile = { now, userId, attributes, device, displays, responses };
   const { language } = attributes;
   return {

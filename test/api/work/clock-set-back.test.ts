@@ -1,6 +1,6 @@
 /** What a process keeps for a time is not kept longer by as much as the clock was set back. Queues: db/queue.test.ts. */
 import t from 'tap';
-import { createWorkspaceCache } from '#api/cache/workspace-cache.ts';
+import { createStateCache, toCachedState } from '#api/cache/state-cache.ts';
 import { createMemoryCounters } from '#api/limits/counters.ts';
 import { onceAMinute } from '#shared/once-a-minute.ts';
 import { testClock } from '#test/support/clock.ts';
@@ -11,11 +11,11 @@ t.test('what a process keeps in memory', async (t) => {
   const { now, advance } = testClock();
   const counters = createMemoryCounters(now);
   await counters.use('x', 'k', 60);
-  const cache = createWorkspaceCache({ clock: now });
+  const cache = createStateCache(now);
   let built = 0;
   const build = async () => {
     built += 1;
-    return { bytes: 1, validUntil: now() + 300_000 };
+    return toCachedState('{}');
   };
   await cache.get('w', build);
   let logged = 0;

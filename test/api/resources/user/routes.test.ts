@@ -120,43 +120,6 @@ t.test('the number of queries does not depend on the number of rows', async (t) 
   t.equal(await count({ userId: 'q2' }), known, 'displays and segments need no query');
 });
 
-t.test('200: reads segments once, and again after each change', async (t) => {
-  let reads = 0;
-  const fresh = await startApi(t, {
-    parts: ({ db }) => ({
-      db: db.withPlugin({
-        transformQuery: ({ node }) => {
-          if (JSON.stringify(node).includes('"segments"')) reads += 1;
-          return node;
-        },
-        transformResult: async ({ result }) => result,
-      }),
-    }),
-  });
-  const client = `/api/v1/client/${workspaceId}/user`;
-  const segmentsOf = async (): Promise<string[]> =>
-    (await fresh.client('POST', client, { userId: 'u', attributes: { plan: 'pro' } })).json.data.state.data
-      .segments;
-  const management = '/api/v1/management/segments';
-  t.strictSame(await segmentsOf(), []);
-  reads = 0;
-  for (let i = 0; i < 5; i += 1) await segmentsOf();
-  t.equal(reads, 0, 'the segments are not read again');
-  const isPro = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'pro');
-  const { id } = (await fresh.manage('POST', management, { workspaceId, title: 'Pros', filters: isPro })).json
-    .data;
-  t.strictSame(await segmentsOf(), [id], 'a new segment is read');
-  const isFree = only({ type: 'attribute', contactAttributeKey: 'plan' }, 'equals', 'free');
-  await fresh.manage('PUT', `${management}/${id}`, { filters: isFree });
-  t.strictSame(await segmentsOf(), [], 'a changed segment is read');
-  await fresh.manage('PUT', `${management}/${id}`, { filters: isPro });
-  await segmentsOf();
-  await fresh.manage('DELETE', `${management}/${id}`);
-  t.strictSame(await segmentsOf(), [], 'a deleted segment is gone');
-  const survey = await addSurvey(fresh, { type: 'app' });
-  t.strictSame(await segmentsOf(), [survey.segment.id], 'the segment of a new survey is read');
-});
-
 t.test('200: creates no keys beyond 150, and reports it', async (t) => {
   const fresh = await startApi(t);
   const attributes = Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`key_${i}`, i]));
