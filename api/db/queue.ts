@@ -62,15 +62,10 @@ interface QueueOptions {
 }
 
 /** Pause between looks. Under load a look then finds several rows at once. */
-const GATHER_MS: Millis = 10;
-/** A look that takes long, such as for a thousand webhooks, is followed by a pause that is longer by this factor. */
-const REST = 4;
-/** Processes whose clocks differ a little share the work, so smaller steps of the clock do not count. */
-const STEP_MS: Millis = 60_000;
+const GATHER_MS: Millis = 20;
 
 export function startQueue(options: QueueOptions): Queue {
   const { attempt, onError, pollMs, placesMax, prepare, stopMs } = options;
-  const wasSetBack = watchClock(options.clock);
   const running = new Set<Promise<void>>();
   const idlers = new Set<() => void>();
   let isStopping = false;
@@ -80,55 +75,43 @@ export function startQueue(options: QueueOptions): Queue {
     isDue = true;
     endPause();
   };
+  const endIdling = (): void => {
+    for (const resolve of idlers) resolve();
+    idlers.clear();
+  };
 
-  /** @returns whether there may be more to do at once */
-  const look = async (): Promise<boolean> => {
-    if (wasSetBack()) await mendDueTimes(options);
+  const look = async (): Promise<void> => {
     await prepare?.(() => isStopping);
     const places = placesMax - running.size;
-    if (isStopping || places <= 0) return false;
+    if (isStopping || places <= 0) return;
     const taken = await lease(options, places);
-    if (taken.length === 0) return false;
-    for (const one of await attempt(taken)) {
+    for (const one of taken.length === 0 ? [] : await attempt(taken)) {
       const tracked = one.catch(onError).finally(() => {
         running.delete(tracked);
         wake();
       });
       running.add(tracked);
     }
-    return true;
+    // There may be more.
+    isDue ||= taken.length > 0;
   };
-
   const pause = async (): Promise<void> => {
     if (running.size === 0) endIdling();
+    const timer = setTimeout(wake, pollMs);
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, pollMs);
-      endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+      endPause = resolve;
     });
-    endPause = () => {};
-    isDue = true;
+    clearTimeout(timer);
   };
-  const endIdling = (): void => {
-    for (const resolve of idlers) resolve();
-    idlers.clear();
-  };
-
   const loop = async (): Promise<void> => {
     while (!isStopping) {
-      if (isDue) {
+      if (!isDue) await pause();
+      isDue = false;
+      await look().catch((error: unknown) => {
+        onError(error);
         isDue = false;
-        const begunAt = performance.now();
-        const more = await look().catch((error: unknown) => {
-          onError(error);
-          isDue = false;
-          return false;
-        });
-        isDue ||= more;
-        if (isDue) await sleep(Math.max(GATHER_MS, REST * (performance.now() - begunAt)));
-      } else await pause();
+      });
+      if (isDue) await sleep(GATHER_MS);
     }
     endIdling();
   };
@@ -146,10 +129,8 @@ export function startQueue(options: QueueOptions): Queue {
     async stop() {
       isStopping = true;
       wake();
-      await within(
-        stopMs,
-        ended.then(() => Promise.all(running)),
-      ).catch(() => undefined);
+      const all = ended.then(() => Promise.all(running));
+      await within(stopMs, all).catch(() => undefined);
     },
   };
 }
@@ -212,39 +193,6 @@ export async function settle<Table extends QueueTable>(
     .where('lease', '=', lease)
     .executeTakeFirst();
   return numUpdatedRows > 0n;
-}
-
-/**
- * Makes rows due that were written at a later time than now, because the clock was set back since. Those that are leased
- * keep their lease for as long as a new one lasts.
- */
-async function mendDueTimes({ clock, db, leaseMs, table }: QueueOptions): Promise<void> {
-  const now = clock();
-  await on(db)
-    .updateTable(table)
-    .set((row) => ({
-      updatedAt: toTimestamp(now),
-      dueAt: row
-        .case()
-        .when('lease', 'is', null)
-        .then(toTimestamp(now))
-        .else(toTimestamp(now + leaseMs))
-        .end(),
-    }))
-    .where('dueAt', 'is not', null)
-    .where('updatedAt', '>', toTimestamp(now + STEP_MS))
-    .execute();
-}
-
-/** @returns a function that is true at its first call, because nothing is known of the time before, and after a step back */
-function watchClock(clock: Clock): () => boolean {
-  let latest = Number.POSITIVE_INFINITY;
-  return () => {
-    const now = clock();
-    const isBack = now < latest - STEP_MS;
-    latest = isBack ? now : Math.max(latest, now);
-    return isBack;
-  };
 }
 
 /**

@@ -5,16 +5,30 @@ import type { Database, DeliveryTable } from '#api/db/schema.ts';
 import type { Random } from '#api/values/ids.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
 import type { Millis } from '#shared/clock.ts';
-import type { Attempt, Delivery } from './deliver.ts';
+import type { SendResult } from './sender.ts';
+import type { Reach } from './targets.ts';
+
+/** A leased delivery with what an attempt needs. */
+export interface Delivery extends Leased {
+  readonly webhookId: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly payload: string;
+  readonly reach: Reach;
+}
+
+export interface Attempt extends SendResult {
+  readonly startedAt: Millis;
+  readonly duration: Millis;
+}
 
 /** Attempts in progress in one process. */
 export const PLACES = 128;
-/** Attempts in progress at one webhook, so that one that hangs delays no other. A single one while very many wait. */
+/** Attempts in progress at one webhook, so that one that hangs delays no other. */
 const PER_WEBHOOK = 4;
 /** Attempts in progress of one organization, however many webhooks it has. It is a quarter of the places of a process. */
 const PER_ORGANIZATION = 32;
 /** The share of receivers that are slow, or of which nothing is known. The last quarter is kept for quick ones. */
-const SLOW_OF_ORGANIZATION = 24;
 const SLOW_OF_ALL = 96;
 /** A receiver whose last answer took longer is slow, because each attempt holds its place longer. */
 const QUICK_MS: Millis = 1_000;
@@ -24,15 +38,13 @@ const HANGS_MAX = 3;
 const PAUSE_MS: Millis = 10_000;
 const PAUSE_MS_MAX: Millis = 60_000;
 const RETRIES = { firstMs: 5_000, maxMs: 3_600_000, jitter: 0.2 };
-/** Maximum number of attempts that are stored for a delivery, the newest ones. */
-const ATTEMPTS_KEPT = 20;
 
 /**
  * Selects deliveries that get a place now. Those that are in progress, in any process, come first in each count (`waits` is
  * 0), so that the counts bound both together.
  *
  * Free places go to the organizations in turn, in each of them to the webhooks in turn, and then to the oldest delivery.
- * The backlog of a webhook is not read to find the others: each step of `heads` goes to the next one in the index.
+ * Of a webhook only the first entries of the index are read, whatever its backlog.
  */
 export function dueDeliveries(time: Millis, places: number): RawBuilder<{ readonly id: string }> {
   const now = toTimestamp(time);
@@ -41,30 +53,20 @@ export function dueDeliveries(time: Millis, places: number): RawBuilder<{ readon
   const oldestOfEach = Array.from(
     { length: PER_WEBHOOK },
     (_, place) => sql`
-      select d."id", d."webhookId", d."dueAt", r."organizationId", r."isQuick", 1 as "waits", r."most"
+      select d."id", d."webhookId", d."dueAt", r."organizationId", r."isQuick", 1 as "waits"
       from "ready" as r join "deliveries" as d on d."id" = (
         select n."id" from "deliveries" as n where n."webhookId" = r."id" and n."dueAt" <= ${now}
-        order by n."dueAt" limit 1 offset ${sql.lit(place)})
-      where r."most" > ${sql.lit(place)}`,
+        order by n."dueAt" limit 1 offset ${sql.lit(place)})`,
   );
   return sql`
-    with recursive "heads" ("id") as (
-      select (
-        select "webhookId" from "deliveries" where "dueAt" is not null and "webhookId" > ''
-        order by "webhookId" limit 1)
-      union all
-      select (
-        select d."webhookId" from "deliveries" as d where d."dueAt" is not null and d."webhookId" > "heads"."id"
-        order by d."webhookId" limit 1)
-      from "heads" where "heads"."id" is not null
-    ), "ready" as materialized (
-      select w."id", s."organizationId", w."isQuick",
-        case when w."hangs" < ${sql.lit(HANGS_MAX)} and count(*) over () <= ${sql.lit(PLACES)} then ${sql.lit(PER_WEBHOOK)} else 1 end as "most"
-      from "heads" join "webhooks" as w on w."id" = "heads"."id" join "workspaces" as s on s."id" = w."workspaceId"
+    with "ready" as materialized (
+      select w."id", s."organizationId", w."isQuick"
+      from "webhooks" as w join "workspaces" as s on s."id" = w."workspaceId"
       where s."deletingAt" is null
         and (w."pausedUntil" is null or w."pausedUntil" <= ${now} or w."pausedUntil" > ${latest})
+        and exists (select 1 from "deliveries" as d where d."webhookId" = w."id" and d."dueAt" <= ${now})
     ), "counted" as (
-      select d."id", d."webhookId", d."dueAt", s."organizationId", w."isQuick", 0 as "waits", 0 as "most"
+      select d."id", d."webhookId", d."dueAt", s."organizationId", w."isQuick", 0 as "waits"
       from "deliveries" as d
       join "webhooks" as w on w."id" = d."webhookId" join "workspaces" as s on s."id" = w."workspaceId"
       where d."lease" is not null and d."dueAt" > ${now}
@@ -72,14 +74,10 @@ export function dueDeliveries(time: Millis, places: number): RawBuilder<{ readon
     ), "ofWebhook" as (
       select "counted".*, row_number() over (partition by "webhookId" order by "waits", "dueAt", "id") as "turn"
       from "counted"
-    ), "ofKind" as (
-      select "ofWebhook".*,
-        row_number() over (partition by "organizationId", "isQuick" order by "waits", "turn", "dueAt", "id") as "place"
-      from "ofWebhook" where "waits" = 0 or "turn" <= "most"
     ), "ofOrganization" as (
-      select "id", "isQuick", "waits", "dueAt",
+      select "ofWebhook".*,
         row_number() over (partition by "organizationId" order by "waits", "turn", "dueAt", "id") as "place"
-      from "ofKind" where "waits" = 0 or "isQuick" = 1 or "place" <= ${sql.lit(SLOW_OF_ORGANIZATION)}
+      from "ofWebhook" where "waits" = 0 or "turn" <= ${sql.lit(PER_WEBHOOK)}
     ), "ofAll" as (
       select "id", "isQuick", "waits", "dueAt", "place",
         row_number() over (partition by "isQuick" order by "waits", "place", "dueAt", "id") as "placeOfKind"
@@ -112,47 +110,33 @@ export async function loadDeliveries(db: Database, leased: readonly Leased[]): P
 /** `gone`: the delivery was deleted, or its lease has expired and another process has it. */
 type Settlement = DeliveryTable['status'] | 'gone';
 
-interface Settled {
-  readonly delivery: Settlement;
-  /** Set if the receiver has just begun to hang, or to answer again. */
-  readonly receiver: 'hangs' | 'answers' | null;
-}
-
 /** Records an attempt: the delivery is delivered, due again later, or parked, and the webhook may pause. */
 export function settleDelivery(
   db: Database,
   delivery: Delivery,
   attempt: Attempt,
   options: { readonly attemptsMax: number; readonly random: Random },
-): Promise<Settled> {
-  const { attemptCount, failureCount, id } = delivery;
-  const { duration, error, isDelivered, isPrivate, reply, startedAt, statusCode } = attempt;
-  const endedAt = startedAt + duration;
+): Promise<Settlement> {
+  const { attemptCount: number, failureCount, id: deliveryId } = delivery;
+  const { duration: durationMs, error, isDelivered, reply, startedAt, statusCode } = attempt;
+  const endedAt = startedAt + durationMs;
   return db.transaction().execute(async (trx) => {
-    const receiver = await noteReceiver(trx, delivery.webhookId, attempt, endedAt);
+    await noteReceiver(trx, delivery.webhookId, attempt, endedAt);
     const outcome = isDelivered
       ? ({ status: 'delivered', dueAt: null, failureCount: failureCount - 1 } as const)
       : afterFailure(failureCount, attempt, endedAt, options);
-    if (!(await settle(trx, 'deliveries', delivery, endedAt, outcome))) return { delivery: 'gone', receiver };
-    await trx
-      .insertInto('deliveryAttempts')
-      .values({
-        deliveryId: id,
-        number: attemptCount,
-        startedAt: toTimestamp(startedAt),
-        durationMs: duration,
-        statusCode,
-        reply,
-        error,
-        isPrivate: isPrivate ? 1 : 0,
-      })
-      .execute();
-    await trx
-      .deleteFrom('deliveryAttempts')
-      .where('deliveryId', '=', id)
-      .where('number', '<=', attemptCount - ATTEMPTS_KEPT)
-      .execute();
-    return { delivery: outcome.status, receiver };
+    if (!(await settle(trx, 'deliveries', delivery, endedAt, outcome))) return 'gone';
+    const row = {
+      deliveryId,
+      number,
+      startedAt: toTimestamp(startedAt),
+      durationMs,
+      statusCode,
+      reply,
+      error,
+    };
+    await trx.insertInto('deliveryAttempts').values(row).execute();
+    return outcome.status;
   });
 }
 
@@ -160,29 +144,27 @@ export function settleDelivery(
 async function noteReceiver(
   trx: Database,
   webhookId: string,
-  { duration, isHung, isSent }: Attempt,
+  { duration, isHung }: Attempt,
   now: Millis,
-): Promise<Settled['receiver']> {
-  if (!isSent) return null;
+): Promise<void> {
   const webhook = trx.updateTable('webhooks').where('id', '=', webhookId);
   if (!isHung) {
     const isQuick = duration <= QUICK_MS ? 1 : 0;
     // Usually nothing has changed, so nothing is written.
-    const { numUpdatedRows } = await webhook
+    await webhook
       .set({ isQuick, hangs: 0, pausedUntil: null })
       .where(({ eb, or }) => or([eb('hangs', '>', 0), eb('isQuick', '<>', isQuick)]))
-      .executeTakeFirst();
-    return numUpdatedRows > 0n ? 'answers' : null;
+      .execute();
+    return;
   }
   const row = await webhook
     .set(({ eb }) => ({ isQuick: 0, hangs: eb('hangs', '+', 1) }))
     .returning('hangs')
     .executeTakeFirst();
   const hangs = row?.hangs ?? 0;
-  if (hangs < HANGS_MAX) return null;
+  if (hangs < HANGS_MAX) return;
   const pauseMs = Math.min(PAUSE_MS * 2 ** (hangs - HANGS_MAX), PAUSE_MS_MAX);
   await webhook.set({ pausedUntil: toTimestamp(now + pauseMs) }).execute();
-  return hangs === HANGS_MAX ? 'hangs' : null;
 }
 
 function afterFailure(

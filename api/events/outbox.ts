@@ -3,7 +3,7 @@
  *
  * - An *event* is written here with its body, in the transaction of its change, so that either both exist or neither. So is
  *   a *delivery* for each webhook that wants it.
- * - A worker leases due deliveries (db/queue.ts), makes an *attempt* at each (deliver.ts) and settles it (deliveries.ts):
+ * - A worker (worker.ts) leases due deliveries (db/queue.ts), makes an *attempt* at each and settles it (deliveries.ts):
  *   delivered, due again later, or *parked*: there are no further attempts.
  * - If the process dies before it settles a lease, the lease expires and the delivery is due again. So a delivery arrives
  *   at least once, and its id tells a receiver whether it has seen it.
@@ -87,4 +87,21 @@ export async function insertEvents(
 function lists(json: string, value: string): boolean {
   const list: unknown = JSON.parse(json);
   return Array.isArray(list) && list.includes(value);
+}
+
+/** Wakes the worker of this process. A lost call delays an event, but never loses one. */
+export interface Signal {
+  notify(): void;
+  /** Replaces the listener. */
+  listen(listener: () => void): void;
+}
+
+export function createSignal(): Signal {
+  let current = (): void => {};
+  return {
+    notify: () => current(),
+    listen(listener) {
+      current = listener;
+    },
+  };
 }

@@ -5,12 +5,13 @@
  * The connection resolves names through `Targets`. Literal addresses are not resolved, so the check before each attempt
  * is enough for them. Redirects are not followed.
  *
- * Connections into private networks have a pool of their own, so that no message uses one that it could not have
+ * The operator's organization has a pool of connections of its own, so that no message uses one that it could not have
  * opened.
  */
 import { Agent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { ApiError } from '#api/errors.ts';
 import { percentDecoded } from '#api/values/percent-encoding.ts';
 import type { Millis } from '#shared/clock.ts';
 import { timeLimit } from '#shared/within.ts';
@@ -37,8 +38,6 @@ export interface SendResult {
   readonly isHung: boolean;
   /** The header `Retry-After` of a 429 or a 503, as it was sent. */
   readonly retryAfter: string | null;
-  /** Whether the receiver is in a private network. Then only the operator may see its reply and its errors. */
-  readonly isPrivate: boolean;
 }
 
 export interface Sender {
@@ -54,14 +53,6 @@ const REPLY_BYTES_MAX = 1_024;
 const KEEP_ALIVE: Millis = 4_000;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 
-/** The target is not allowed. Owners of webhooks see the message. */
-class TargetRefused extends Error {
-  constructor(reason: string) {
-    super(reason);
-    this.name = 'TargetRefused';
-  }
-}
-
 export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEOUT): Sender {
   const agents = { public: agentsFor(targets, 'public'), operators: agentsFor(targets, 'operators') };
 
@@ -73,16 +64,11 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
       }
     },
     async send({ url, headers, body, reach }) {
-      let isPrivate = false;
       try {
         const signal = timeLimit(timeoutMs);
-        const check = await targets.check(url, reach);
-        if (check.kind === 'refused') throw new TargetRefused(check.reason);
-        isPrivate = check.isPrivate;
+        await targets.check(url, reach);
         const { address, authorization } = withoutCredentials(new URL(url));
-        // If a name changes from a public to a private address now, the connection refuses it. So a private reply is
-        // never shown.
-        const answer = await post(address, agents[isPrivate ? 'operators' : 'public'], body, signal, {
+        const answer = await post(address, agents[reach], body, signal, {
           'content-type': 'application/json',
           'user-agent': 'Floodgate-Webhooks/1',
           'accept-encoding': 'identity',
@@ -90,12 +76,12 @@ export function createSender(targets: Targets, timeoutMs: Millis = ATTEMPT_TIMEO
           ...headers,
         });
         const reply = await firstBytes(answer);
-        return { ...resultOf(answer, reply), isPrivate };
+        return resultOf(answer, reply);
       } catch (error) {
         const isHung = isTimeout(error);
         const text = isHung ? `No answer within ${timeoutMs / 1_000} s` : explain(error);
         const none = { statusCode: null, reply: null, retryAfter: null };
-        return { isDelivered: false, ...none, error: text, isHung, isPrivate };
+        return { isDelivered: false, ...none, error: text, isHung };
       }
     },
   };
@@ -109,9 +95,8 @@ interface Agents {
 function agentsFor(targets: Targets, reach: Reach): Agents {
   const lookup: LookupFunction = (hostname, options, callback) => {
     targets.addressesOf(hostname, reach).then(
-      (check) => {
-        if (check.kind === 'refused') return callback(new TargetRefused(check.reason), '');
-        const found = check.addresses.map((address) => ({ address, family: isIP(address) }));
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }));
         const [first] = found;
         if (options.all === true) return callback(null, found);
         callback(null, first?.address ?? '', first?.family ?? 0);
@@ -144,10 +129,7 @@ function post(
 }
 
 /** Returns the result of a reply. Only 2xx counts as delivered. */
-function resultOf(
-  { statusCode = 0, headers }: IncomingMessage,
-  reply: string,
-): Omit<SendResult, 'isPrivate'> {
+function resultOf({ statusCode = 0, headers }: IncomingMessage, reply: string): SendResult {
   const isRedirect = statusCode >= 300 && statusCode < 400;
   return {
     isDelivered: statusCode >= 200 && statusCode < 300,
@@ -190,15 +172,6 @@ async function firstBytes(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).subarray(0, REPLY_BYTES_MAX).toString('utf8').replaceAll('\0', '\uFFFD');
 }
 
-const sentences: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'The connection was refused',
-  ECONNRESET: 'The connection was closed before an answer',
-  EPIPE: 'The connection was closed before an answer',
-  EHOSTUNREACH: 'The address cannot be reached',
-  ENETUNREACH: 'The address cannot be reached',
-  HPE_HEADER_OVERFLOW: 'The headers of the answer are too long',
-};
-
 function isTimeout(error: unknown): boolean {
   const name = error instanceof Error ? error.name : '';
   return name === 'TimeoutError' || name === 'AbortError';
@@ -210,8 +183,8 @@ function codeOf(error: unknown): string {
 
 /** Returns own messages, because those of libraries contain addresses. */
 function explain(error: unknown): string {
-  if (error instanceof TargetRefused) return error.message;
+  // The target is not allowed.
+  if (error instanceof ApiError) return error.message;
   const code = codeOf(error);
-  const sentence = sentences[code] ?? (code.startsWith('HPE_') ? 'The answer is not HTTP' : undefined);
-  return sentence ?? (code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`);
+  return code === '' ? 'The request failed' : `The request failed (${code.slice(0, 64)})`;
 }

@@ -8,11 +8,12 @@
  * Operators list the internal hosts that they want to reach, by name with any address, or by network. The list applies
  * only to webhooks of the operator's organization. All others reach only the public internet.
  */
-import { isIP } from 'node:net';
+import { promises as dns } from 'node:dns';
+import { BlockList, isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { type ApiError, badRequest } from '#api/errors.ts';
 import type { Millis } from '#shared/clock.ts';
 import { within } from '#shared/within.ts';
-import { isPublic, matcher, type Network } from './addresses.ts';
 
 /** Which targets webhooks may have: the public internet, or also the operator's list. */
 export type Reach = 'public' | 'operators';
@@ -20,7 +21,7 @@ export type Reach = 'public' | 'operators';
 export interface AllowedTargets {
   /** Host names in lower case, without a trailing dot. */
   readonly hosts: readonly string[];
-  readonly networks: readonly Network[];
+  readonly networks: readonly { readonly address: string; readonly prefix: number }[];
 }
 
 /**
@@ -31,32 +32,23 @@ export interface AllowedTargets {
  */
 export type Resolve = (hostname: string, isOperators: boolean) => Promise<readonly string[]>;
 
-type TargetCheck =
-  | {
-      readonly kind: 'allowed';
-      readonly addresses: readonly string[];
-      /** Whether some addresses are not public, the operator named the host, or it cannot be resolved. */
-      readonly isPrivate: boolean;
-    }
-  /** Callers see `reason`. */
-  | { readonly kind: 'refused'; readonly reason: string };
-
 export interface Targets {
-  /** Checks the whole URL, with the current addresses of its name. */
-  check(url: string, reach: Reach): Promise<TargetCheck>;
-  /** Finds the addresses that a connection to this host may use. @param hostname IPv6 with or without brackets */
-  addressesOf(hostname: string, reach: Reach): Promise<TargetCheck>;
+  /** Checks the whole URL, with the current addresses of its name. @throws ApiError bad_request, about the field `url` */
+  check(url: string, reach: Reach): Promise<void>;
+  /**
+   * Finds the addresses that a connection to this host may use.
+   *
+   * @param hostname IPv6 with or without brackets @throws ApiError bad_request
+   */
+  addressesOf(hostname: string, reach: Reach): Promise<readonly string[]>;
 }
 
 const URL_LENGTH_MAX = 2_048;
 const RESOLVE_TIMEOUT: Millis = 3_000;
-
-const INVALID = 'Invalid webhook URL format';
-const SCHEME = 'Webhook URL must use HTTPS or HTTP protocol';
-const LOCAL = 'Webhook URL must not point to localhost or internal services';
-const PRIVATE = 'Webhook URL must not point to private or internal IP addresses';
-
-const UNKNOWN: TargetCheck = { kind: 'allowed', addresses: [], isPrivate: true };
+/** Timeout of one query, shorter than that of a check. */
+const QUERY_TIMEOUT: Millis = 2_500;
+/** Azure gives each of its machines this address for its own services. */
+const AZURE = '168.63.129.16';
 
 const localHosts: ReadonlySet<string> = new Set([
   'localhost',
@@ -75,59 +67,82 @@ export function createTargets(options: {
 }): Targets {
   const { allowed, allowsInternal, resolve, resolveTimeoutMs = RESOLVE_TIMEOUT } = options;
   const hosts = new Set(allowed.hosts);
-  const isAllowedAddress = matcher(allowed.networks);
+  const networks = new BlockList();
+  for (const { address, prefix } of allowed.networks) networks.addSubnet(address, prefix, familyOf(address));
 
-  const addressesOf = async (hostname: string, reach: Reach): Promise<TargetCheck> => {
+  const resolved = async (host: string, isOperators: boolean): Promise<readonly string[]> => {
+    // A resolver that fails is treated like a name that does not exist.
+    const answer = resolve(host, isOperators).catch(() => []);
+    const addresses = await within(resolveTimeoutMs, answer).catch(() => {
+      throw refused(`DNS resolution timed out for webhook URL hostname: ${host}`);
+    });
+    if (addresses.length === 0) throw refused(`Could not resolve webhook URL hostname: ${host}`);
+    return addresses;
+  };
+
+  const addressesOf: Targets['addressesOf'] = async (hostname, reach) => {
     const host = plainHost(hostname);
     const isInside = reach === 'operators';
-    const isNamed = isInside && hosts.has(host);
-    const isOperators = isNamed || (isInside && allowsInternal);
-    const allow = (found: readonly string[]): TargetCheck => ({
-      kind: 'allowed',
-      addresses: found,
-      isPrivate: isNamed || !found.every(isPublic),
-    });
+    const isOperators = isInside && (allowsInternal || hosts.has(host));
+    if (!isOperators && isLocalName(host))
+      throw refused('Webhook URL must not point to localhost or internal services');
+    const addresses = isIP(host) === 0 ? await resolved(host, isOperators) : [host];
     const mayConnect = (address: string): boolean =>
-      isOperators || isPublic(address) || (isInside && isAllowedAddress(address));
-    if (isIP(host) !== 0) {
-      return mayConnect(host) ? allow([host]) : { kind: 'refused', reason: PRIVATE };
-    }
-    if (!isOperators && isLocalName(host)) return { kind: 'refused', reason: LOCAL };
-    const addresses = await resolveWithin(resolve(host, isOperators), resolveTimeoutMs);
-    if (addresses === 'timeout') {
-      return { kind: 'refused', reason: `DNS resolution timed out for webhook URL hostname: ${host}` };
-    }
-    if (addresses.length === 0) {
-      return { kind: 'refused', reason: `Could not resolve webhook URL hostname: ${host}` };
-    }
-    return addresses.every(mayConnect) ? allow(addresses) : { kind: 'refused', reason: PRIVATE };
+      isOperators || isPublic(address) || (isInside && networks.check(address, familyOf(address)));
+    if (addresses.every(mayConnect)) return addresses;
+    throw refused('Webhook URL must not point to private or internal IP addresses');
   };
 
   return {
     addressesOf,
     async check(text, reach) {
       const url = text.length <= URL_LENGTH_MAX && URL.canParse(text) ? new URL(text) : null;
-      if (url === null || (isHttp(url) && url.hostname === '')) return { kind: 'refused', reason: INVALID };
-      if (!isHttp(url)) return { kind: 'refused', reason: SCHEME };
-      const check = await addressesOf(url.hostname, reach);
+      if (url === null) throw refused('Invalid webhook URL format');
+      if (url.protocol !== 'https:' && url.protocol !== 'http:')
+        throw refused('Webhook URL must use HTTPS or HTTP protocol');
       // Without rules, the name may be unresolvable now.
-      return check.kind === 'refused' && allowsInternal && reach === 'operators' ? UNKNOWN : check;
+      if (reach !== 'operators' || !allowsInternal) await addressesOf(url.hostname, reach);
     },
   };
 }
 
-/**
- * Checks a URL for routes that write the URL of a webhook.
- *
- * @throws ApiError bad_request, which names the field `url` in every error format
- */
-export async function assertTarget(url: string, targets: Targets, reach: Reach): Promise<void> {
-  const check = await targets.check(url, reach);
-  if (check.kind === 'refused') throw targetRefused(check.reason);
+function refused(reason: string): ApiError {
+  return badRequest(reason, { url: reason });
 }
 
-function targetRefused(reason: string): ApiError {
-  return badRequest(reason, { url: reason });
+/**
+ * Resolves names of users by DNS (c-ares), which needs no thread. Otherwise a name server that never answers would occupy
+ * the few threads that files and passwords need. Names of the operator are resolved like in all other programs, so that the
+ * hosts file of the machine counts.
+ *
+ * @param servers addresses of name servers; null for those of this machine
+ */
+export function createResolve(servers: readonly string[] | null = null): Resolve {
+  return async (hostname, isOperators) => {
+    if (isOperators) return (await dns.lookup(hostname, { all: true })).map(({ address }) => address);
+    const resolver = new dns.Resolver({ timeout: QUERY_TIMEOUT, tries: 1 });
+    if (servers !== null) resolver.setServers(servers);
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}
+
+/**
+ * Whether an address is none of those with a special purpose (IANA's registries): private, shared, loopback, link-local
+ * with the metadata services, documentation, multicast or reserved. IPv6 addresses that contain an IPv4 address, mapped or
+ * for NAT64, are what that one is, because a translator would forward them.
+ *
+ * @param text as resolvers and URL parsers write it, IPv6 without brackets
+ */
+export function isPublic(text: string): boolean {
+  // A zone such as %eth0 names a local link.
+  if (isIP(text) === 0 || text.includes('%')) return false;
+  const address = ipaddr.process(text);
+  const bytes = address.toByteArray();
+  if (address.range() === 'rfc6052') return isPublic(bytes.slice(12).join('.'));
+  // The public uses only 2000::/3 of IPv6.
+  const isAssigned = address.kind() === 'ipv4' || ((bytes[0] ?? 0) & 0xe0) === 0x20;
+  return isAssigned && address.range() === 'unicast' && address.toString() !== AZURE;
 }
 
 /**
@@ -137,14 +152,13 @@ function targetRefused(reason: string): ApiError {
  */
 export function parseAllowedTargets(text: string): AllowedTargets {
   const hosts: string[] = [];
-  const networks: Network[] = [];
+  const networks: { readonly address: string; readonly prefix: number }[] = [];
   for (const entry of text.split(',').map((part) => part.trim().toLowerCase())) {
     if (entry === '') continue;
-    const [address = '', length, ...rest] = entry.split('/');
-    const family = isIP(address);
-    const bits = family === 4 ? 32 : 128;
-    const prefix = length === undefined ? bits : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN;
-    if (family !== 0 && rest.length === 0 && prefix <= bits) {
+    const [, address = '', length] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
+    const bits = isIP(address) === 4 ? 32 : 128;
+    const prefix = length === undefined ? bits : Number(length);
+    if (isIP(address) !== 0 && prefix <= bits) {
       networks.push({ address, prefix });
     } else if (/^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/.test(entry) && !/^[\d.]+$/.test(entry)) {
       hosts.push(entry);
@@ -157,8 +171,8 @@ export function parseAllowedTargets(text: string): AllowedTargets {
   return { hosts, networks };
 }
 
-function isHttp({ protocol }: URL): boolean {
-  return protocol === 'https:' || protocol === 'http:';
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 4 ? 'ipv4' : 'ipv6';
 }
 
 /** Turns `[::1]` into `::1`, and `Localhost.` into `localhost`. */
@@ -172,13 +186,4 @@ function plainHost(hostname: string): string {
 /** Whether a name is that of this machine. Names below localhost are localhost (RFC 6761 6.3). */
 function isLocalName(host: string): boolean {
   return localHosts.has(host) || host.endsWith('.localhost');
-}
-
-/** Finds no addresses if the resolver fails, which callers treat like a name that does not exist. */
-async function resolveWithin(
-  resolving: Promise<readonly string[]>,
-  timeoutMs: Millis,
-): Promise<readonly string[] | 'timeout'> {
-  const answer = resolving.catch(() => []);
-  return within(timeoutMs, answer).catch(() => 'timeout');
 }

@@ -1,13 +1,12 @@
 /** Delivers events: makes the attempts at due deliveries. Several processes can do this on one database. */
-
-import { type Queue, startQueue } from '#api/db/queue.ts';
+import { createHmac } from 'node:crypto';
+import { type Queue, settle, startQueue } from '#api/db/queue.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Random } from '#api/values/ids.ts';
 import type { Clock, Millis } from '#shared/clock.ts';
-import { attemptDelivery, type Delivery, unfinished } from './deliver.ts';
-import { dueDeliveries, loadDeliveries, PLACES, settleDelivery } from './deliveries.ts';
+import { type Delivery, dueDeliveries, loadDeliveries, PLACES, settleDelivery } from './deliveries.ts';
+import type { Signal } from './outbox.ts';
 import type { Sender } from './sender.ts';
-import type { Signal } from './signal.ts';
 
 const POLL_MS: Millis = 1_000;
 /** They take 11 to 13 minutes: longer than a restart. What is parked then waits for the operator, and is not lost. */
@@ -16,6 +15,7 @@ const ATTEMPTS_MAX = 8;
 const LEASE_MS: Millis = 15_000;
 /** How long stopping waits for attempts that are running. Each ends within five seconds. */
 const STOP_MS: Millis = 7_000;
+const SECRET_PREFIX = 'whsec_';
 
 interface WorkerLog {
   debug(fields: object, message: string): void;
@@ -36,20 +36,25 @@ interface WorkerOptions {
   readonly log: WorkerLog;
 }
 
-export function startWorker(options: WorkerOptions): Pick<Queue, 'idle' | 'stop'> {
-  const { acceptFollowUps, attemptsMax = ATTEMPTS_MAX, clock, db, log, outbox, random } = options;
+export function startWorker(options: WorkerOptions): Queue {
+  const { acceptFollowUps, attemptsMax = ATTEMPTS_MAX, clock, db, log, outbox, random, sender } = options;
 
   const deliver = async (delivery: Delivery): Promise<void> => {
-    const { id: deliveryId, webhookId } = delivery;
-    const hasNoAttempt = delivery.failureCount > attemptsMax;
-    const attempt = hasNoAttempt ? unfinished(clock()) : await attemptDelivery(options, delivery);
-    const settled = await settleDelivery(db, delivery, attempt, { attemptsMax, random });
-    const about = { deliveryId, webhookId, statusCode: attempt.statusCode };
-    if (settled.delivery === 'parked') log.warn({ ...about, error: attempt.error }, 'a delivery is parked');
-    else log.debug({ ...about, settlement: settled.delivery }, 'a delivery was attempted');
-    if (settled.receiver === 'hangs') {
-      log.warn({ webhookId }, 'the receiver of a webhook hangs; deliveries to it are paused and retried');
+    const { id: deliveryId, webhookId, url, reach } = delivery;
+    const startedAt = clock();
+    if (delivery.failureCount > attemptsMax) {
+      await settle(db, 'deliveries', delivery, startedAt, { status: 'parked', dueAt: null });
+      log.warn({ deliveryId, webhookId }, 'a delivery is parked: its last attempt did not end');
+      return;
     }
+    const body = bodyOf(delivery);
+    const headers = signedHeaders({ ...delivery, body, time: startedAt });
+    const result = await sender.send({ url, headers, body, reach });
+    const attempt = { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
+    const settlement = await settleDelivery(db, delivery, attempt, { attemptsMax, random });
+    const about = { deliveryId, webhookId, statusCode: attempt.statusCode };
+    if (settlement === 'parked') log.warn({ ...about, error: attempt.error }, 'a delivery is parked');
+    else log.debug({ ...about, settlement }, 'a delivery was attempted');
   };
 
   const queue = startQueue({
@@ -70,12 +75,26 @@ export function startWorker(options: WorkerOptions): Pick<Queue, 'idle' | 'stop'
     onError: (error) =>
       log.error({ err: error }, 'deliveries could not be read or written; this is tried again'),
   });
-  const endListening = outbox.listen(queue.wake);
-  return {
-    idle: queue.idle,
-    async stop() {
-      endListening();
-      await queue.stop();
-    },
-  };
+  outbox.listen(queue.wake);
+  return queue;
+}
+
+/** The payload is a JSON object that all webhooks of the event share, see resources/responses/record-events.ts. */
+function bodyOf({ webhookId, payload }: Delivery): string {
+  return `{"webhookId":${JSON.stringify(webhookId)},${payload.slice(1)}`;
+}
+
+interface Signable {
+  readonly id: string;
+  readonly time: Millis;
+  readonly body: string;
+  readonly secret: string;
+}
+
+/** Returns the headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
+export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(time / 1_000));
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }

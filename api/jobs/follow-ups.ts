@@ -8,7 +8,6 @@
 import type { Context } from '#api/context.ts';
 import { unlocked } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
-import { deleteEventsWithoutDelivery } from '#api/events/retention.ts';
 import type { Mail } from '#api/mail/mailer.ts';
 import { type BareSurvey, findBareSurveys } from '#api/resources/surveys/store.ts';
 import { type Answered, followUpMail, isTriggered } from './follow-up-mail.ts';
@@ -49,7 +48,6 @@ export async function acceptFollowUps(
       return survey === undefined ? [] : mailsOf(survey, data, log).map((mail) => ({ survey, mail }));
     });
     for (const mail of await withinLimit(trx, limits, mails, log)) await mailer.accept(trx, mail);
-    await deleteEventsWithoutDelivery(trx, ids);
     return events.length;
   });
 }

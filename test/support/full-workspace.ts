@@ -77,9 +77,7 @@ export async function fillWorkspace(api: TestApi, many: number): Promise<void> {
       ...{ attemptCount: 1, failureCount: 1, dueAt: at, lease: null },
     })),
   );
-  await insert('deliveryAttempts', [
-    { deliveryId: 'delivery0', number: 1, startedAt: at, durationMs: 1, isPrivate: 0 },
-  ]);
+  await insert('deliveryAttempts', [{ deliveryId: 'delivery0', number: 1, startedAt: at, durationMs: 1 }]);
   await insert(
     'mailOutbox',
     numbers.map((i) => ({

@@ -102,8 +102,6 @@ export const events = {
       /** The first KiB of the reply. */
       reply: optionalText,
       error: optionalText,
-      /** The receiver is not on the public internet, so its reply is not shown to users. */
-      isPrivate: flagFromZero,
     },
     { primary: ['deliveryId', 'number'] },
   ),

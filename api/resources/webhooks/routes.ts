@@ -8,7 +8,6 @@ import { Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Context, Routes } from '#api/context.ts';
 import { invalidFields } from '#api/errors.ts';
-import { assertTarget } from '#api/events/targets.ts';
 import { reachOf } from '#api/resources/organizations/store.ts';
 import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { newRow } from '#api/resources/workspaces/table.ts';
@@ -116,5 +115,5 @@ function webhookResource(app: Parameters<Routes>[0], context: Context, version: 
 /** Queries a name server, so it is called outside of a transaction. @throws ApiError if the target is forbidden */
 async function checkTarget({ db, targets }: Context, workspaceId: string, url: string): Promise<void> {
   if (!URL.canParse(url)) throw invalidFields({ url: 'Invalid url' });
-  await assertTarget(url, targets, await reachOf(db, workspaceId));
+  await targets.check(url, await reachOf(db, workspaceId));
 }

@@ -97,41 +97,6 @@ t.test('a lease without a result expires, and its late result is not recorded', 
   for (const one of heirs) t.equal(await done(one), true);
 });
 
-t.test('the clock was set back: rows are due at once, those that are leased when a lease ends', async (t) => {
-  const { add, advance, db, done, now, rows, start } = await setUp(t);
-  const at = (ms: number): string => new Date(now() + ms).toISOString();
-  const set = (fields: { dueAt: string; lease: string | null }) =>
-    db
-      .updateTable('mailOutbox')
-      .set({ ...fields, updatedAt: at(0) })
-      .where('status', '=', 'pending')
-      .execute();
-  const attempt = async (one: Leased): Promise<void> => void (await done(one));
-  const statuses = async () => (await rows()).map(({ status }) => status);
-  await add();
-  await set({ dueAt: at(6_000), lease: null });
-  advance(-HOUR);
-  const first = start(attempt);
-  await first.idle();
-  t.strictSame(await statuses(), ['sent'], 'before the process began');
-
-  await first.idle();
-  await add();
-  await set({ dueAt: at(6_000), lease: null });
-  advance(-HOUR);
-  await first.idle();
-  t.strictSame(await statuses(), ['sent', 'sent'], 'while it runs');
-
-  await add();
-  await set({ dueAt: at(LEASE_MS), lease: 'dead' });
-  advance(-HOUR);
-  await first.idle();
-  t.ok((await statuses()).includes('pending'), 'its attempt may still run');
-  advance(LEASE_MS);
-  await first.idle();
-  t.notOk((await statuses()).includes('pending'));
-});
-
 t.test('two processes share the rows, and none is attempted twice', async (t) => {
   const { add, done, start } = await setUp(t);
   for (let i = 0; i < 40; i += 1) await add();

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
-import { signedHeaders } from '#api/events/deliver.ts';
+import { signedHeaders } from '#api/events/worker.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const body = '{"event":"responseCreated","text":"größer ✓"}';

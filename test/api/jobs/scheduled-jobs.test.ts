@@ -74,7 +74,7 @@ t.test('finds the dates by indexes', async (t) => {
   t.match(await planOf(db, dueToPublish(db, now)), [/SEARCH surveys USING INDEX surveys_publishOn/]);
 });
 
-t.test('deletes events after a week, and all but the newest deliveries of a webhook', async (t) => {
+t.test('deletes events after a week', async (t) => {
   const api = await startEventApi(t);
   const { db, clock } = api.context;
   const { id: webhookId } = await api.addHook();
@@ -84,21 +84,15 @@ t.test('deletes events after a week, and all but the newest deliveries of a webh
     attempts: (await db.selectFrom('deliveryAttempts').select('number').execute()).length,
   });
   const rest = (left: number) => ({ events: left, deliveries: left, attempts: left });
-  const forget = (kept = 1_000, isStopping = false) => forgetEvents(db, clock(), () => isStopping, kept);
-  for (let i = 0; i < 5; i += 1) {
+  const forget = () => forgetEvents(db, clock(), () => false);
+  for (let i = 0; i < 3; i += 1) {
     await api.respond();
     await api.worker.idle();
     api.advance(1_000);
   }
   await api.worker.stop();
-  const ids = async (): Promise<readonly string[]> =>
-    (await db.selectFrom('deliveries').select('id').orderBy('createdAt', 'desc').execute()).map(
-      ({ id }) => id,
-    );
-  const newest = (await ids()).slice(0, 3);
-  t.equal(await forget(3), 2);
-  t.same(await count(), rest(3), 'an event goes with its last delivery');
-  t.same(await ids(), newest, 'the newest deliveries are kept');
+  const rows = await db.selectFrom('deliveries').select('id').orderBy('createdAt', 'desc').execute();
+  const newest = rows.map(({ id }) => id);
 
   const set = (id: string, status: 'delivered' | 'parked' | 'pending', dueAt: string | null = null) =>
     db
@@ -107,7 +101,6 @@ t.test('deletes events after a week, and all but the newest deliveries of a webh
       .where('id', '=', id)
       .execute();
   for (const id of newest) await set(id, 'pending', toTimestamp(clock() + HOUR));
-  t.equal(await forget(0), 0, 'pending deliveries do not count');
   api.advance(RETENTION * 2);
   t.equal(await forget(), 0, 'and are kept for longer');
 

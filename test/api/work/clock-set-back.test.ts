@@ -1,4 +1,4 @@
-/** What a process keeps for a time is not kept longer by as much as the clock was set back. Queues: db/queue.test.ts. */
+/** What a process keeps for a time is not kept longer by as much as the clock was set back. */
 import t from 'tap';
 import { createStateCache, toCachedState } from '#api/cache/state-cache.ts';
 import { createMemoryCounters } from '#api/limits/counters.ts';
