@@ -1,5 +1,5 @@
 /**
- * Surveys on v1, and a list of them on v3.
+ * Surveys on v1.
  *
  * Callers: API keys and sessions. GET needs the right to read the workspace, POST and PUT to write, DELETE to manage.
  * Single-use links need the right to write.
@@ -11,8 +11,6 @@ import { badRequest, existing } from '#api/errors.ts';
 import { readPage } from '#api/http/pagination.ts';
 import { shownSegment } from '#api/resources/segments/store.ts';
 import { workspaceResource } from '#api/resources/workspaces/resource.ts';
-import { v3List } from '#api/resources/workspaces/v3-list.ts';
-import { TextOrNull } from '#api/values/schemas.ts';
 import { linkAddressOf } from '#api/values/survey-url.ts';
 import { toQuestions } from './blocks.ts';
 import { removeSurvey } from './deletion.ts';
@@ -93,26 +91,6 @@ export const surveyRoutes: Routes = async (app, { context }) => {
       },
     );
   }
-};
-
-const V3Survey = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  workspaceId: Type.String(),
-  type: Type.String(),
-  status: Type.String(),
-  publishOn: TextOrNull,
-  createdAt: Type.String(),
-  updatedAt: Type.String(),
-});
-
-export const v3SurveyRoutes: Routes = async (app, { context }) => {
-  v3List(app, context, '/api/v3/surveys', V3Survey, (workspaceId) =>
-    context.db
-      .selectFrom('surveys')
-      .select(['id', 'name', 'workspaceId', 'type', 'status', 'publishOn', 'createdAt', 'updatedAt'])
-      .where('workspaceId', '=', workspaceId),
-  );
 };
 
 function toReply(survey: Survey) {

@@ -1,7 +1,7 @@
 /** Finds the workspace of a request, which is in the path of a client route or in the body of a management route. */
 import type { FastifyRequest } from 'fastify';
 import { principalOf, requireRight } from '#api/auth/plugin.ts';
-import { may, type Right, rightOf } from '#api/auth/principal.ts';
+import { may, rightOf } from '#api/auth/principal.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiError, badRequest, existing, forbidden, NO_ACCESS } from '#api/errors.ts';
 import { requestValue } from '#api/http/request-value.ts';
@@ -17,22 +17,13 @@ const slot = requestValue<Workspace>('workspace');
 /** Returns a hook for client routes, before or after the body is read: 404 unless the path's workspace exists. */
 export function loadPathWorkspace({ db }: WithDatabase): (request: FastifyRequest) => Promise<void> {
   return async (request) => {
-    slot.set(request, await findPathWorkspace({ db }, request));
+    const { params } = request;
+    slot.set(request, await existingWorkspace(db, isRecord(params) ? String(params.workspaceId) : ''));
   };
 }
 
-/** @throws ApiError not_found unless the path's workspace exists */
-export function findPathWorkspace({ db }: WithDatabase, request: FastifyRequest): Promise<Workspace> {
-  return existingWorkspace(db, pathScope(request));
-}
-
-async function existingWorkspace(db: Database, scope: string): Promise<Workspace> {
-  return existing(await findWorkspace(db, scope), 'Workspace', scope);
-}
-
-/** Returns the workspace id in the path. There may be no such workspace. */
-export function pathScope({ params }: FastifyRequest): string {
-  return isRecord(params) ? String(params.workspaceId) : '';
+async function existingWorkspace(db: Database, id: string): Promise<Workspace> {
+  return existing(await findWorkspace(db, id), 'Workspace', id);
 }
 
 interface NamedWorkspace {
@@ -55,7 +46,7 @@ export function loadBodyWorkspace(
     if (scope === null) throw scopeProblem('workspaceId must be provided');
     const workspace = await existingWorkspace(db, scope);
     const mayWrite = may(principalOf(request), workspace.id, rightOf(request.method));
-    if (version === 'v2' && !mayWrite) throw outOfReach();
+    if (version === 'v2' && !mayWrite) throw forbidden(NO_ACCESS);
     requireRight(request, workspace.id);
     slot.set(request, workspace);
   };
@@ -99,24 +90,4 @@ export async function reachableWorkspace(
   const workspace = await existingWorkspace(db, scope);
   requireRight(request, workspace.id);
   return workspace;
-}
-
-/**
- * Returns the workspace of a request on v3, where an unknown one and one without access are both 403.
- *
- * @throws ApiError forbidden
- */
-export async function v3Workspace(
-  { db }: WithDatabase,
-  request: FastifyRequest,
-  scope: string,
-  right: Right,
-): Promise<Workspace> {
-  const workspace = await findWorkspace(db, scope);
-  if (workspace === null || !may(principalOf(request), workspace.id, right)) throw outOfReach();
-  return workspace;
-}
-
-export function outOfReach(): ApiError {
-  return forbidden(NO_ACCESS);
 }
