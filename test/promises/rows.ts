@@ -66,7 +66,7 @@ export const PROMISES: readonly Promised[] = [
     [
       'gateway/policy/target',
       'policies/policies',
-      'gateway/policy/served/readings',
+      'gateway/exchanges/exchanges',
       'system/parsers/path-readings',
     ],
     'applications that decode a path three times or rewrite it themselves',

@@ -9,14 +9,6 @@ import { insideLongWindow } from '#test/support/window.ts';
 const SHOP =
   'name: shop, route: "* *", identifier: everyone, hosts: [shop.example.org], limit: 4, window: 366d';
 
-t.test('a request that has no host or two is refused', async (t) => {
-  const { port } = await startTestGateway(t, { policies: policyFile(SHOP) });
-  const raw = async (text: string): Promise<string> => (await sendRaw(port, text).until(/\r\n/)).slice(9, 12);
-  t.equal(await raw('GET / HTTP/1.1\r\nHost: a.test\r\nHost: shop.example.org\r\n\r\n'), '400');
-  t.equal(await raw('GET / HTTP/1.0\r\n\r\n'), '400', 'without a host');
-  t.equal(await raw('GET / HTTP/1.1\r\nHost:\r\n\r\n'), '400', 'with an empty host');
-});
-
 t.test('asked by a proxy: the proxy names the host', async (t) => {
   await insideLongWindow();
   const port = await freePort();
