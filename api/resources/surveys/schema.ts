@@ -232,12 +232,18 @@ const overwrites = {
   productOverwrites: content.workspaceOverwrites,
 };
 
+/** Without defaults, because generated clients take a field that has one for required. */
+const written = Object.fromEntries(
+  Object.entries<TSchema & { readonly default?: unknown }>({ ...content, ...overwrites }).map(
+    ([name, { default: _, ...schema }]) => [name, Type.Unsafe<unknown>(schema)],
+  ),
+);
+
 /** What a body may have. content.ts reads it, with texts that may be plain strings. */
 export const SurveyChange = Type.Partial(
   Type.Object({
-    ...content,
-    ...overwrites,
-    questions: Type.Array(Question),
+    ...written,
+    questions: Type.Array(Type.Object({ ...Question.properties, required: Maybe(Type.Boolean()) })),
     triggers: Type.Array(Type.Object({ actionClass: Any })),
     segmentId: Nullable(Type.String()),
   }),
