@@ -163,7 +163,7 @@ function explain(error: unknown): string {
     error instanceof StorageUnavailable;
   if (isForOperator) return `The API cannot start: ${error.message}`;
   if (error instanceof DatabaseBusy)
-    return `The API cannot start: DATABASE_URL: ${error.message}; end it first`;
+    return `The API cannot start: DATABASE_URL: ${error.message}; another process uses it, end that first`;
   if (error instanceof Error && 'syscall' in error && /^(listen|getaddrinfo)$/.test(String(error.syscall)))
     return `The API cannot start: API_HOST or API_PORT: ${error.message}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

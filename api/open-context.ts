@@ -35,6 +35,9 @@ interface Outside {
   readonly countersWaitMs?: Millis;
 }
 
+/** How long a start waits for a database that does not answer yet. */
+const DATABASE_WAIT_MS: Millis = 30_000;
+
 export interface OpenContext {
   readonly context: Context;
   /** Closes the parts, in this order, after all work has ended. */
@@ -48,9 +51,9 @@ export async function openContext(
   { clock, random, log, resolve, signingSecret, passwords, countersWaitMs }: Outside,
 ): Promise<OpenContext> {
   const health = createDatabaseHealth(clock, log);
-  const db = openDatabase(config.database, { onFault: health.note, onAway: health.noteAway });
-  await awaitDatabase(db, config.database, undefined, (reason, waitMs) =>
-    log.warn({ seconds: waitMs / 1_000 }, `waiting for the database: ${reason.message}`),
+  const db = openDatabase(config.database, health.note);
+  await awaitDatabase(db, DATABASE_WAIT_MS, ({ cause }) =>
+    log.warn({ err: cause }, 'waiting for the database'),
   );
   await migrate(db);
   const signer = createSigner(signingSecret ?? (await loadSigningSecret(db, random, clock)));

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { writeSqliteBackup } from '#api/db/sqlite-snapshot.ts';
+import { sql } from 'kysely';
 import { CommandError, EXIT } from '#shared/cli/exit.ts';
-import { command, DATABASE, databaseAt } from './command.ts';
+import { command, DATABASE, databaseAt, withDatabase } from './command.ts';
 
 export const BACKUP = command({
   describe: 'Writes a SQLite database into a new file, while the API runs',
@@ -14,40 +14,32 @@ export const BACKUP = command({
   },
   async run({ file, from, json }, context) {
     const path = resolve(context.cwd, file);
-    if (!existsSync(dirname(path)))
-      throw new CommandError(`${dirname(path)} does not exist; create the folder first`, EXIT.usage);
-    if (existsSync(path)) throw new CommandError(`${path} already exists; name a new file`, EXIT.usage);
+    if (!existsSync(dirname(path)) || existsSync(path))
+      throw new CommandError(`${path}: name a new file in a folder that exists`, EXIT.usage);
     const location = databaseAt('--from', from, context);
-    if (location.kind === 'memory')
-      throw new CommandError('file::memory: ends with its process; name a file', EXIT.usage);
-    if (location.kind === 'postgres') {
+    if (location.kind !== 'file') {
       throw new CommandError(
-        'PostgreSQL has its own tool: pg_dump --format=custom --file=FILE, and pg_restore',
+        'give a SQLite file; PostgreSQL has its own tool: pg_dump --format=custom --file=FILE, and pg_restore',
         EXIT.usage,
       );
     }
-    await backUp(location.path, path);
+    // The file appears only when it is complete and flushed to disk.
+    const partial = `${path}.partial`;
+    await rm(partial, { force: true });
+    try {
+      await withDatabase(location, (db) => sql`vacuum into ${partial}`.execute(db));
+      await sync(partial);
+      await rename(partial, path);
+    } finally {
+      await rm(partial, { force: true });
+    }
+    await sync(dirname(path));
     const bytes = (await stat(path)).size;
     if (json) context.terminal.json({ file: path, bytes });
     else context.terminal.line(`${path}: ${bytes.toLocaleString('en')} bytes`);
     return EXIT.ok;
   },
 });
-
-/** The file appears only when it is complete and flushed to disk. @throws DatabaseUnavailable, DatabaseFault */
-async function backUp(database: string, file: string): Promise<void> {
-  const partial = `${file}.partial`;
-  await rm(partial, { force: true });
-  try {
-    writeSqliteBackup(database, partial);
-    await sync(partial);
-    await rename(partial, file);
-  } catch (error) {
-    await rm(partial, { force: true });
-    throw error;
-  }
-  await sync(dirname(file));
-}
 
 async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');

@@ -1,5 +1,9 @@
 /** The parts that all commands use. */
+import { existsSync } from 'node:fs';
+import { awaitDatabase, openDatabase } from '#api/db/database.ts';
 import { type DatabaseLocation, parseDatabaseUrl, withPassword } from '#api/db/location.ts';
+import { refuseOtherSchema } from '#api/db/migrate.ts';
+import type { Database } from '#api/db/schema.ts';
 import { type Command, define, type Given, type Options } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
 import type { Terminal } from '#shared/cli/terminal.ts';
@@ -35,5 +39,22 @@ export function databaseAt(option: string, value: string, { env, cwd }: CommandC
     return withPassword(parseDatabaseUrl(value, cwd), env.DATABASE_PASSWORD?.trim() ?? '');
   } catch (error) {
     throw new CommandError(`${option}: ${(error as Error).message}`, EXIT.usage);
+  }
+}
+
+/** Opens a database that exists and has the schema of this version for the work, and closes it. */
+export async function withDatabase<T>(
+  location: DatabaseLocation,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  if (location.kind === 'file' && !existsSync(location.path))
+    throw new CommandError(`cannot open ${location.path}: there is no such file`, EXIT.unreachable);
+  const db = openDatabase(location);
+  try {
+    await awaitDatabase(db, 0);
+    await refuseOtherSchema(db);
+    return await work(db);
+  } finally {
+    await db.destroy();
   }
 }

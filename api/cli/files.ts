@@ -15,8 +15,7 @@ import { openStorage } from '#api/storage/open.ts';
 import type { Storage } from '#api/storage/storage.ts';
 import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
-import { openExisting } from './existing-database.ts';
+import { type CommandContext, command, DATABASE, databaseAt, withDatabase } from './command.ts';
 
 const BUCKET = 's3://';
 /** Number of files at a time. Each is in memory meanwhile, at most 10 MiB. */
@@ -38,64 +37,40 @@ export const COPY_FILES = command({
 });
 
 async function copy(options: Given<typeof OPTIONS>, context: CommandContext): Promise<ExitCode> {
-  if (options.from.startsWith(BUCKET) && options.to.startsWith(BUCKET)) {
-    throw new CommandError(
-      'both are buckets, where files have the same keys: use a tool of S3, such as "aws s3 sync"',
-      EXIT.usage,
-    );
-  }
-  const folder = resolve(context.cwd, options.from);
-  if (!options.from.startsWith(BUCKET) && !existsSync(folder)) {
-    throw new CommandError(
-      `${folder} is not a folder of uploads; --from names one, or s3://BUCKET`,
-      EXIT.unreachable,
-    );
-  }
-  const location = databaseAt('--database', options.database, context);
-  const db = await openExisting(location);
-  const opened: { close(): Promise<void> }[] = [{ close: () => db.destroy() }];
+  const { terminal, cwd } = context;
+  // A missing folder must not be created and then look empty.
+  if (!options.from.startsWith(BUCKET) && !existsSync(resolve(cwd, options.from)))
+    throw new CommandError(`--from: there is no folder ${options.from}`, EXIT.unreachable);
+  const from = await openStore('--from', options.from, context);
+  const to = await openStore('--to', options.to, context);
   try {
-    const from = await openStore('--from', options.from, context);
-    opened.push(from);
-    const to = await openStore('--to', options.to, context);
-    opened.push(to);
-    // A missing folder must not be created and then look empty.
-    if (options.from.startsWith(BUCKET)) await from.check();
+    await from.check();
     await to.check();
-    const { copied, there, missing } = await copyFiles(db, from, to, (key) =>
-      context.terminal.error(`${key} is missing, although the database has it`),
+    const sum = await withDatabase(databaseAt('--database', options.database, context), (db) =>
+      copyFiles(db, from, to, (key) => terminal.error(`${key} is missing, although the database has it`)),
     );
-    if (options.json) context.terminal.json({ copied, there, missing });
-    else
-      context.terminal.table(
-        ['files', 'count'],
-        [
-          ['copied', copied],
-          ['there already', there],
-          ['missing', missing],
-        ],
-      );
-    return missing === 0 ? EXIT.ok : EXIT.no;
+    if (options.json) terminal.json(sum);
+    else terminal.table(['files', 'count'], Object.entries(sum));
+    return sum.missing === 0 ? EXIT.ok : EXIT.no;
   } finally {
-    for (const one of opened.toReversed()) await one.close();
+    await from.close();
+    await to.close();
   }
 }
 
 async function openStore(option: string, value: string, context: CommandContext): Promise<Storage> {
   const { env, cwd, clock } = context;
+  const [, bucket] = /^s3:\/\/([^/]+)\/?$/.exec(value) ?? [];
+  if (bucket === undefined && value.startsWith(BUCKET))
+    throw new CommandError(`${option}: give a folder such as ./data/uploads, or s3://BUCKET`, EXIT.usage);
   // This command grants no uploads, so the address and the signer of a grant do not matter.
   const parts = { publicUrl: '', signer: createSigner(randomBytes(32)), clock, random: randomBytes };
-  if (!value.startsWith(BUCKET)) {
+  if (bucket === undefined)
     return openStorage({
       location: { kind: 'disk', path: resolve(cwd, value) },
       credentials: null,
       ...parts,
     });
-  }
-  const bucket = value.slice(BUCKET.length).replace(/\/$/, '');
-  if (bucket === '' || bucket.includes('/')) {
-    throw new CommandError(`${option}: give a folder such as ./data/uploads, or s3://BUCKET`, EXIT.usage);
-  }
   const { config, secrets } = readConfig({ ...env, S3_BUCKET_NAME: bucket }, cwd);
   return openStorage({ location: config.storage, credentials: secrets.s3, ...parts });
 }

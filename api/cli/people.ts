@@ -8,8 +8,7 @@ import { addPerson, removePerson } from '#api/resources/accounts/people.ts';
 import { findOrganization, listMembers, type Member } from '#api/resources/organizations/store.ts';
 import type { Given } from '#shared/cli/command.ts';
 import { CommandError, EXIT, type ExitCode } from '#shared/cli/exit.ts';
-import { type CommandContext, command, DATABASE, databaseAt } from './command.ts';
-import { openExisting } from './existing-database.ts';
+import { type CommandContext, command, DATABASE, databaseAt, withDatabase } from './command.ts';
 
 const REMOVED = {
   email: { isPositional: true, isRequired: true, describe: 'The address' },
@@ -71,7 +70,7 @@ async function add(options: Given<typeof ADDED>, context: CommandContext) {
 async function remove(options: Given<typeof REMOVED>, context: CommandContext): Promise<ExitCode> {
   const { terminal, clock } = context;
   const email = emailOf(options);
-  return inDatabase(options, context, async (db) => {
+  return withDatabase(databaseAt('--database', options.database, context), async (db) => {
     const removal = await removePerson({ db, clock }, email);
     if (removal.kind === 'stranger') throw new CommandError(`${email} has no account`, EXIT.no);
     if (removal.kind === 'onlyOwner')
@@ -126,11 +125,11 @@ function emailOf({ email }: Given<typeof REMOVED>): string {
 
 /** @throws CommandError if there is no such organization */
 function inOrganization(
-  { organization, ...options }: Given<typeof PEOPLE>,
+  { organization, database }: Given<typeof PEOPLE>,
   context: CommandContext,
   work: (db: Database, organization: Organization) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  return inDatabase(options, context, async (db) => {
+  return withDatabase(databaseAt('--database', database, context), async (db) => {
     const found = await findOrganization(db, organization ?? null);
     if (found !== null) return work(db, found);
     throw new CommandError(
@@ -140,18 +139,4 @@ function inOrganization(
       EXIT.no,
     );
   });
-}
-
-/** Opens the database for the work, and closes it. */
-async function inDatabase(
-  { database }: Pick<Given<typeof PEOPLE>, 'database'>,
-  context: CommandContext,
-  work: (db: Database) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const db = await openExisting(databaseAt('--database', database, context));
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
 }

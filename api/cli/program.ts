@@ -1,5 +1,5 @@
 /** The commands of the API: they copy and back up its data, and add people. */
-import { DatabaseBusy, DatabaseFault, DatabaseInUse, DatabaseUnavailable } from '#api/db/faults.ts';
+import { DatabaseBusy, DatabaseFault, DatabaseUnavailable } from '#api/db/faults.ts';
 import { SchemaDiffers } from '#api/db/migrate.ts';
 import { StorageUnavailable } from '#api/storage/storage.ts';
 import type { Program } from '#shared/cli/command.ts';
@@ -38,7 +38,6 @@ export function runCli(args: readonly string[], context: CommandContext): Promis
 
 function exitCodeOf(error: Error): ExitCode | null {
   if (error instanceof SchemaDiffers) return EXIT.no;
-  if (error instanceof DatabaseInUse) return EXIT.no;
   if (error instanceof DatabaseUnavailable || error instanceof DatabaseFault) return EXIT.unreachable;
   if (error instanceof DatabaseBusy || error instanceof StorageUnavailable) return EXIT.unreachable;
   return error instanceof ConfigError ? EXIT.usage : null;

@@ -4,7 +4,7 @@
  * afterwards. docs/architecture.md ("Concurrent writers") defines the order.
  */
 import { type SelectQueryBuilder, sql } from 'kysely';
-import { isPostgres } from './dialect.ts';
+import { isPostgres } from './migrations/schema-writer.ts';
 import type { Database } from './schema.ts';
 
 /** Lock tables in this order, and rows of a table in the order of their ids, to avoid deadlocks. */
@@ -15,31 +15,23 @@ type LockedTable =
   | 'surveys'
   | 'contacts'
   | 'displays'
-  | 'responses';
-
-/** Whether several transactions can write at the same time. */
-export function hasManyWriters(db: Database): boolean {
-  return isPostgres(db);
-}
+  | 'responses'
+  | 'events';
 
 /**
- * Locks a row: only this transaction changes it, counts what belongs to it, or lets new rows refer to it. Call it within a
- * transaction, before reading what depends on the row. A missing row is not locked.
+ * Locks rows: only this transaction changes them, counts what belongs to them, or lets new rows refer to them. Call it
+ * within a transaction, before reading what depends on the rows. A missing row is not locked.
  */
-export async function lockRow(trx: Database, table: LockedTable, id: string): Promise<void> {
-  await lockRows(trx, table, [id]);
-}
-
-/** Locks several rows of a table, in the order of their ids. */
-export async function lockRows(trx: Database, table: LockedTable, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0 || !hasManyWriters(trx)) return;
-  const list = sql.join(ids.map((id) => sql.val(id)));
-  await sql`select 1 from ${sql.table(table)} where "id" in (${list}) order by "id" for update`.execute(trx);
+export async function lockRow(trx: Database, table: LockedTable, ...ids: readonly string[]): Promise<void> {
+  if (ids.length === 0 || !isPostgres(trx)) return;
+  await sql`select 1 from ${sql.table(table)} where "id" in (${sql.join(ids)}) order by "id" for update`.execute(
+    trx,
+  );
 }
 
 /** Takes a lock without a row, for resources that exist once in the database. Take it after all row locks. */
 export async function lockName(trx: Database, name: string): Promise<void> {
-  if (!hasManyWriters(trx)) return;
+  if (!isPostgres(trx)) return;
   await sql`select pg_advisory_xact_lock(hashtextextended(${`floodgate:${name}`}, 0))`.execute(trx);
 }
 
@@ -48,13 +40,5 @@ export function unlocked<Tables, Table extends keyof Tables, Row>(
   db: Database,
   query: SelectQueryBuilder<Tables, Table, Row>,
 ): SelectQueryBuilder<Tables, Table, Row> {
-  return hasManyWriters(db) ? query.forUpdate().skipLocked() : query;
-}
-
-/** Locks rows that are changed together, in the order of their ids; waits for other transactions. */
-export function inTurn<Tables, Table extends keyof Tables, Row>(
-  db: Database,
-  query: SelectQueryBuilder<Tables, Table, Row>,
-): SelectQueryBuilder<Tables, Table, Row> {
-  return hasManyWriters(db) ? query.orderBy(sql`"id"`).forUpdate() : query;
+  return isPostgres(db) ? query.forUpdate().skipLocked() : query;
 }

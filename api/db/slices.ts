@@ -3,23 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import type { SelectQueryBuilder } from 'kysely';
 import type { Database, Tables } from './schema.ts';
 
-export type SlicedTable =
-  | 'auditEvents'
-  | 'contactAttributes'
-  | 'contacts'
-  | 'deliveries'
-  | 'displays'
-  | 'events'
-  | 'mailOutbox'
-  | 'responses'
-  | 'segments'
-  | 'surveys'
-  | 'users';
-
 /** @param ids selects the ids of the rows @returns their number */
 export async function deleteSome(
   db: Database,
-  table: SlicedTable,
+  table: keyof Tables,
   ids: SelectQueryBuilder<Tables, keyof Tables, { id: string }>,
 ): Promise<number> {
   const { numDeletedRows } = await db

@@ -1,6 +1,6 @@
 /**
  * Opens a SQLite file with Kysely's own driver: one connection, on which statements and transactions take turns. Only this
- * file and `sqlite-snapshot.ts` know better-sqlite3.
+ * file knows better-sqlite3.
  *
  * If another process holds the write lock, SQLite fails at once and the attempt is repeated after a pause, so that the
  * event loop is not blocked. After a time limit the write fails with DatabaseBusy.
@@ -13,12 +13,10 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   Kysely,
-  type SqliteDatabase as Prepared,
   type QueryResult,
   SqliteAdapter,
+  SqliteDialect,
   SqliteDriver,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
 } from 'kysely';
 import type { Millis } from '#shared/clock.ts';
 import {
@@ -26,65 +24,54 @@ import {
   DatabaseBusy,
   DatabaseFault,
   DatabaseUnavailable,
-  type OnFault,
-  reasonOf,
-  withFault,
+  type OnTrouble,
+  translated,
 } from './faults.ts';
-import type { DatabaseLocation } from './location.ts';
 import type { Database, Tables } from './schema.ts';
 
 /** SQLite's default of 2 MB is too small for the upper index levels of a million responses. */
 const CACHE_KIB = 65_536;
 /** How long a write may wait for other processes. */
 const BUSY_TIMEOUT_MS: Millis = 5_000;
-const PAUSE_MS_FIRST: Millis = 1;
-const PAUSE_MS_MAX: Millis = 50;
+const PAUSE_MS: Millis = 10;
 /** Prepared statements that are kept. Lists of ids have a different text for each length. */
 const STATEMENTS_MAX = 500;
 
-type SqliteLocation = Exclude<DatabaseLocation, { readonly kind: 'postgres' }>;
-
-interface SqliteOptions {
-  readonly busyTimeoutMs?: Millis | undefined;
-  readonly synchronous?: 'full' | 'normal' | undefined;
-  readonly onFault?: OnFault | undefined;
-}
-
 /**
+ * @param path `:memory:`, or the absolute path of a file
  * @throws DatabaseUnavailable if the folder cannot be created or written to, or the file is not a SQLite database;
  *   DatabaseFault if it is damaged
  */
-export function openSqlite(location: SqliteLocation, options: SqliteOptions = {}): Database {
-  const path = location.kind === 'memory' ? ':memory:' : location.path;
+export function openSqlite(path: string, onTrouble: OnTrouble, busyTimeoutMs = BUSY_TIMEOUT_MS): Database {
   try {
-    if (location.kind === 'file') mkdirSync(dirname(location.path), { recursive: true });
+    mkdirSync(dirname(path), { recursive: true });
     // Opening may block, because another process may be starting, recovering or closing. Later calls do not.
     const sqlite = new SqliteDatabase(path, { timeout: BUSY_TIMEOUT_MS });
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
-    sqlite.pragma(`synchronous = ${options.synchronous ?? 'full'}`);
+    sqlite.pragma('synchronous = full');
     sqlite.pragma('journal_mode = WAL');
     if (sqlite.readonly) throw new Error('the file is read-only');
     sqlite.pragma('busy_timeout = 0');
+    const dialect = new SqliteDialect({ database: sqlite });
     return new Kysely<Tables>({
       dialect: {
         createAdapter: () => new TransactionalAdapter(),
-        createDriver: () => new PatientDriver(sqlite, options),
-        createIntrospector: (db) => new SqliteIntrospector(db),
-        createQueryCompiler: () => new SqliteQueryCompiler(),
+        createDriver: () => new PatientDriver(sqlite, onTrouble, busyTimeoutMs),
+        createIntrospector: (db) => dialect.createIntrospector(db),
+        createQueryCompiler: () => dialect.createQueryCompiler(),
       },
     });
   } catch (error) {
-    const fault = withFault(error);
+    const fault = translated(error);
     // A file that was never a database is the wrong file, not a damaged one.
     const isDamaged = fault instanceof DatabaseFault && fault.problem === 'database_damaged';
-    throw isDamaged && codeOf(error) !== 'SQLITE_NOTADB' ? fault : cannotOpen(path, error);
+    if (isDamaged && codeOf(error) !== 'SQLITE_NOTADB') throw fault;
+    throw new DatabaseUnavailable(
+      `cannot open ${path}; give a path in a folder that this user may write to`,
+      error,
+    );
   }
-}
-
-function cannotOpen(path: string, cause: unknown): DatabaseUnavailable {
-  const advice = 'give a path in a folder that this user may write to';
-  return new DatabaseUnavailable(`cannot open ${path} (${reasonOf(cause)}); ${advice}`, cause);
 }
 
 /** SQLite can change tables within transactions, so migrations run in one. */
@@ -97,18 +84,22 @@ class TransactionalAdapter extends SqliteAdapter {
 /** Waits for other processes, and translates errors. */
 class PatientDriver extends SqliteDriver {
   readonly #sqlite: SqliteDatabase.Database;
-  readonly #options: SqliteOptions;
-  #connection: DatabaseConnection | null = null;
+  readonly #onTrouble: OnTrouble;
+  readonly #busyTimeoutMs: Millis;
 
-  constructor(sqlite: SqliteDatabase.Database, options: SqliteOptions) {
-    super({ database: withCache(sqlite) });
+  constructor(sqlite: SqliteDatabase.Database, onTrouble: OnTrouble, busyTimeoutMs: Millis) {
+    super({ database: { close: () => sqlite.close(), prepare: preparing(sqlite) } });
     this.#sqlite = sqlite;
-    this.#options = options;
+    this.#onTrouble = onTrouble;
+    this.#busyTimeoutMs = busyTimeoutMs;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    this.#connection ??= this.#patient(await super.acquireConnection());
-    return this.#connection;
+    const connection = await super.acquireConnection();
+    return {
+      executeQuery: (query) => this.#execute(connection, query),
+      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
+    };
   }
 
   /**
@@ -124,46 +115,31 @@ class PatientDriver extends SqliteDriver {
     if (this.#sqlite.inTransaction) await super.rollbackTransaction(connection);
   }
 
-  #patient(connection: DatabaseConnection): DatabaseConnection {
-    const { busyTimeoutMs = BUSY_TIMEOUT_MS, onFault } = this.#options;
-    return {
-      async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-        const deadline = performance.now() + busyTimeoutMs;
-        for (let pause = PAUSE_MS_FIRST; ; pause = Math.min(pause * 2, PAUSE_MS_MAX)) {
-          try {
-            return await connection.executeQuery<R>(query);
-          } catch (error) {
-            const found = withFault(error);
-            if (found instanceof DatabaseFault) onFault?.(found.problem, found);
-            if (!isBusy(error)) throw found;
-            if (performance.now() + pause > deadline) throw new DatabaseBusy(error);
-          }
-          await sleep(pause);
-        }
-      },
-      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
-    };
+  async #execute<R>(connection: DatabaseConnection, query: CompiledQuery): Promise<QueryResult<R>> {
+    const deadline = performance.now() + this.#busyTimeoutMs;
+    for (;;) {
+      try {
+        return await connection.executeQuery<R>(query);
+      } catch (error) {
+        const found = translated(error);
+        if (found instanceof DatabaseFault) this.#onTrouble(found);
+        if (!(found instanceof DatabaseBusy) || performance.now() > deadline) throw found;
+      }
+      await sleep(PAUSE_MS);
+    }
   }
 }
 
-function isBusy(error: unknown): boolean {
-  const code = codeOf(error);
-  return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
-}
-
-/** Keeps prepared statements, because preparing usually costs more than running. Evicts the oldest. */
-function withCache(sqlite: SqliteDatabase.Database): Prepared {
+/** Keeps prepared statements. Without, a response costs a third more CPU. Evicts the oldest. */
+function preparing(sqlite: SqliteDatabase.Database): (sql: string) => SqliteDatabase.Statement {
   const statements = new Map<string, SqliteDatabase.Statement>();
-  return {
-    close: () => sqlite.close(),
-    prepare(sql) {
-      const known = statements.get(sql);
-      if (known !== undefined) return known;
-      const statement = sqlite.prepare(sql);
-      const oldest = statements.size >= STATEMENTS_MAX ? statements.keys().next().value : undefined;
-      if (oldest !== undefined) statements.delete(oldest);
-      statements.set(sql, statement);
-      return statement;
-    },
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = sqlite.prepare(sql);
+    const oldest = statements.size >= STATEMENTS_MAX ? statements.keys().next().value : undefined;
+    if (oldest !== undefined) statements.delete(oldest);
+    statements.set(sql, statement);
+    return statement;
   };
 }

@@ -1,13 +1,31 @@
 /** A unique index refuses one of two transactions that write the same value. These functions handle the refusal. */
-import { isUniqueViolation } from './database.ts';
+import { codeOf, reasonOf } from './faults.ts';
+import { uniqueName } from './migrations/schema-writer.ts';
 
 /** Maximum number of attempts. Each failed one has met another writer, and more in a row are not a coincidence. */
 const ATTEMPTS_MAX = 10;
 
 /**
- * Repeats the work, so that its own check finds the value of the other transaction.
+ * Whether a unique index has refused a write.
  *
  * @param constraint the columns of the index in order, each `table.column`
+ */
+export function isUniqueViolation(error: unknown, ...constraint: readonly string[]): boolean {
+  const code = codeOf(error);
+  if (code.startsWith('SQLITE_CONSTRAINT_')) return reasonOf(error).endsWith(`: ${constraint.join(', ')}`);
+  const [table = ''] = constraint[0]?.split('.') ?? [];
+  const columns = constraint.map((column) => column.slice(table.length + 1));
+  return (
+    code === '23505' &&
+    error instanceof Error &&
+    Reflect.get(error, 'constraint') === uniqueName(table, columns)
+  );
+}
+
+/**
+ * Repeats the work, so that its own check finds the value of the other transaction.
+ *
+ * @param constraint as for `isUniqueViolation`
  * @param work a whole transaction
  * @throws the violation of the last attempt
  */

@@ -1,5 +1,5 @@
 /** Removes a contact that is being deleted from stored events, so that no later attempt sends its data. */
-import { inTurn } from '#api/db/locks.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
 
 /** The members of payloads that describe the contact. */
@@ -16,8 +16,8 @@ export async function forgetContactOf(trx: Database, responseIds: readonly strin
     .execute();
   // One at a time, because a payload may be large.
   for (const { id } of events) {
-    const event = trx.selectFrom('events').select('payload').where('id', '=', id);
-    const row = await inTurn(trx, event).executeTakeFirst();
+    await lockRow(trx, 'events', id);
+    const row = await trx.selectFrom('events').select('payload').where('id', '=', id).executeTakeFirst();
     if (row === undefined) continue;
     await trx
       .updateTable('events')

@@ -31,24 +31,17 @@ interface FoundPage<Row> {
   readonly meta: Static<typeof ListMeta>;
 }
 
-/** The rows of a list, before dates narrow them. */
-export interface Listed<Table extends keyof Tables> {
-  /** Rows of one table that has `id`, `createdAt` and `updatedAt`. */
-  readonly matching: SelectQueryBuilder<Tables, Table, unknown>;
-  /** Returns the number of matching rows. Absent if it is not kept. */
-  readonly countKept?: (() => Promise<number>) | undefined;
-}
-
 /**
  * Reads one page of the matching rows, in the order that the query specifies, ties by id. Rows that are skipped are read
  * from an index only.
  *
+ * @param matching rows of one table that has `id`, `createdAt` and `updatedAt`
  * @param read finds rows by their ids, in any order; deleted ones are left out
  * @throws ApiError invalid_fields for a wrong date, bad_request if the rows are too large for one reply
  */
 export async function readV2Page<Table extends keyof Tables, Row extends { readonly id: string }>(
   query: Static<typeof ListQuery>,
-  { matching, countKept }: Listed<Table>,
+  matching: SelectQueryBuilder<Tables, Table, unknown>,
   read: (ids: readonly string[]) => Promise<readonly Row[]>,
 ): Promise<FoundPage<Row>> {
   const { limit = 50, skip = 0, sortBy = 'createdAt', order = 'desc' } = query;
@@ -63,8 +56,7 @@ export async function readV2Page<Table extends keyof Tables, Row extends { reado
     .execute();
   // Counting takes longer the more rows match. A page that is not full ends the list, and an empty one may lie behind it.
   const isEnd = found.length < limit && (found.length > 0 || skip === 0);
-  const count = countKept === undefined || inRange !== matching ? () => countRows(inRange) : countKept;
-  const total = isEnd ? skip + found.length : await count();
+  const total = isEnd ? skip + found.length : await countRows(inRange);
   const { rows: data, isTooLarge } = await collect(readPortions(found, LARGE_ROWS_AT_ONCE, read), limit);
   if (isTooLarge) throw pageTooLarge(data.length);
   return { data, meta: { total, limit, offset: skip } };

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { type DatabaseOptions, openDatabase } from '#api/db/database.ts';
+import { openDatabase } from '#api/db/database.ts';
 import { parseDatabaseUrl } from '#api/db/location.ts';
 import type { Database } from '#api/db/schema.ts';
 import type { Owner } from './gateway.ts';
@@ -40,8 +40,8 @@ export async function sharedDatabase(owner: Owner, kind: 'migrated' | 'empty' = 
 }
 
 /** Opens a connection for the test's own queries. */
-export function openTestDatabase(url: string, options?: DatabaseOptions): Database {
-  return openDatabase(parseDatabaseUrl(url, '/'), options);
+export function openTestDatabase(url: string): Database {
+  return openDatabase(parseDatabaseUrl(url, '/'));
 }
 
 /** Lists rows whose foreign key has no target. PostgreSQL allows none. */

@@ -1,6 +1,6 @@
 /** Reads how the database would execute a query. Tests check that lists read an index instead of a table. */
 import { type Compilable, CompiledQuery, sql } from 'kysely';
-import { isPostgres } from '#api/db/dialect.ts';
+import { isPostgres } from '#api/db/migrations/schema-writer.ts';
 import type { Database } from '#api/db/schema.ts';
 import { type ApiOptions, startApi, type TestApi } from './api-app.ts';
 import type { Owner } from './gateway.ts';

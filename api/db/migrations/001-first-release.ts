@@ -1,12 +1,11 @@
 /** The schema of the first release. Rows are deleted with their owner; a row that only refers to another one stays. */
-import { accounts } from './accounts.ts';
-import { events } from './events.ts';
-import { countTriggers } from './response-counts.ts';
-import { createTables, type SchemaWriter } from './schema-writer.ts';
-import { surveys } from './surveys.ts';
+import type { Kysely } from 'kysely';
+import { accounts, indexesOfAccounts } from './accounts.ts';
+import { events, indexesOfEvents } from './events.ts';
+import { createTables } from './schema-writer.ts';
+import { indexesOfSurveys, surveys } from './surveys.ts';
 
-export async function createFirstRelease(write: SchemaWriter): Promise<void> {
-  const { isPostgres } = write;
-  await createTables(write, { ...accounts, ...surveys, ...events });
-  for (const statement of countTriggers(isPostgres)) await write.run(statement);
+export async function createFirstRelease(db: Kysely<unknown>): Promise<void> {
+  const indexes = { ...indexesOfAccounts, ...indexesOfSurveys, ...indexesOfEvents };
+  await createTables(db, { ...accounts, ...surveys, ...events }, indexes);
 }

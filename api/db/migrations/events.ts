@@ -1,6 +1,9 @@
 /** Events for webhooks, uploaded files, mails, and jobs. Partial indexes have only what is to be done, so they stay small. */
 import {
   flagFromZero,
+  having,
+  type Indexes,
+  index,
   key,
   number,
   numberFromZero,
@@ -10,8 +13,9 @@ import {
   ownedBy,
   referring,
   row,
-  table,
   text,
+  unique,
+  without,
 } from './schema-writer.ts';
 
 export type EventType = 'responseCreated' | 'responseUpdated' | 'responseFinished';
@@ -28,136 +32,119 @@ const queue = {
 };
 
 export const events = {
-  webhooks: table(
-    {
-      ...row,
-      workspaceId: ownedBy('workspaces'),
-      name: optionalText,
-      url: text,
-      /** The integration that created it. */
-      source: text,
-      triggers: text,
-      /** Ids of the surveys; empty for all surveys. */
-      surveyIds: text,
-      /** `whsec_` and 32 bytes in base64. */
-      secret: text,
-      /** Whether the last answer came soon. */
-      isQuick: flagFromZero,
-      /** Number of attempts in a row without any answer. */
-      hangs: numberFromZero,
-      /** Time until which nothing is sent, because the receiver hangs. */
-      pausedUntil: optionalText,
-    },
-    { indexes: { list: { columns: ['workspaceId', 'createdAt', 'id'] } } },
-  ),
+  webhooks: {
+    ...row,
+    workspaceId: ownedBy('workspaces'),
+    name: optionalText,
+    url: text,
+    /** The integration that created it. */
+    source: text,
+    triggers: text,
+    /** Ids of the surveys; empty for all surveys. */
+    surveyIds: text,
+    /** `whsec_` and 32 bytes in base64. */
+    secret: text,
+    /** Whether the last answer came soon. */
+    isQuick: flagFromZero,
+    /** Number of attempts in a row without any answer. */
+    hangs: numberFromZero,
+    /** Time until which nothing is sent, because the receiver hangs. */
+    pausedUntil: optionalText,
+  },
   /** Events, including delivered ones. They have no reference to the response or the survey, because they may outlive them. */
-  events: table(
-    {
-      id: key,
-      createdAt: text,
-      workspaceId: ownedBy('workspaces'),
-      surveyId: text,
-      responseId: text,
-      type: oneOf<EventType>(),
-      /** The body, which is the same for all webhooks. */
-      payload: text,
-      /** Not null: the follow-up mails are still to be made, oldest first. */
-      mailsDueAt: optionalText,
-    },
-    {
-      indexes: {
-        mails: { columns: ['mailsDueAt'], only: [['mailsDueAt', 'is not', null]] },
-        age: { columns: ['createdAt'] },
-        workspaceId: { columns: ['workspaceId'] },
-        responseId: { columns: ['responseId'] },
-      },
-    },
-  ),
-  deliveries: table(
-    {
-      /** The id is sent as `webhook-id`. */
-      ...row,
-      ...queue,
-      status: oneOf<'pending' | 'delivered' | 'parked'>(),
-      eventId: ownedBy('events'),
-      webhookId: ownedBy('webhooks'),
-    },
-    {
-      indexes: {
-        due: { columns: ['webhookId', 'dueAt'], only: [['dueAt', 'is not', null]] },
-        leased: { columns: ['dueAt'], only: [['lease', 'is not', null]] },
-        list: { columns: ['webhookId', 'createdAt', 'id'] },
-        eventId: { columns: ['eventId'] },
-      },
-    },
-  ),
-  deliveryAttempts: table(
-    {
-      deliveryId: ownedBy('deliveries'),
-      number,
-      startedAt: text,
-      durationMs: number,
-      /** Status of the reply; null without a reply. */
-      statusCode: optionalNumber,
-      /** The first KiB of the reply. */
-      reply: optionalText,
-      error: optionalText,
-    },
-    { primary: ['deliveryId', 'number'] },
-  ),
+  events: {
+    id: key,
+    createdAt: text,
+    workspaceId: ownedBy('workspaces'),
+    surveyId: text,
+    responseId: text,
+    type: oneOf<EventType>(),
+    /** The body, which is the same for all webhooks. */
+    payload: text,
+    /** Not null: the follow-up mails are still to be made, oldest first. */
+    mailsDueAt: optionalText,
+  },
+  deliveries: {
+    /** The id is sent as `webhook-id`. */
+    ...row,
+    ...queue,
+    status: oneOf<'pending' | 'delivered' | 'parked'>(),
+    eventId: ownedBy('events'),
+    webhookId: ownedBy('webhooks'),
+  },
+  deliveryAttempts: {
+    deliveryId: ownedBy('deliveries'),
+    number,
+    startedAt: text,
+    durationMs: number,
+    /** Status of the reply; null without a reply. */
+    statusCode: optionalNumber,
+    /** The first KiB of the reply. */
+    reply: optionalText,
+    error: optionalText,
+  },
   /** Files with an upload grant. No references, because a row stays until its object is deleted. */
-  files: table(
-    {
-      /** `{workspaceId}/{access}/{name}`, see storage/key.ts. */
-      key,
-      workspaceId: text,
-      access: oneOf<'public' | 'private'>(),
-      surveyId: optionalText,
-      /** First response that contains it as an answer. The file is deleted with it. */
-      responseId: optionalText,
-      /** Size in bytes; null until the upload is known. */
-      size: optionalNumber,
-      createdAt: text,
-      /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
-      claimedAt: optionalText,
-      /** Time of deletion. The row stays until its object is deleted. */
-      removedAt: optionalText,
-    },
-    {
-      indexes: {
-        used: { columns: ['workspaceId', 'size'], only: [['removedAt', 'is', null]] },
-        surveyId: { columns: ['surveyId'], only: [['surveyId', 'is not', null]] },
-        responseId: { columns: ['responseId'], only: [['responseId', 'is not', null]] },
-        unknown: { columns: ['createdAt'], only: [['size', 'is', null]] },
-        unclaimed: { columns: ['createdAt'], only: [['claimedAt', 'is', null]] },
-        removed: { columns: ['createdAt'], only: [['removedAt', 'is not', null]] },
-      },
-    },
-  ),
-  mailOutbox: table(
-    {
-      ...row,
-      ...queue,
-      kind: text,
-      recipient: text,
-      replyTo: optionalText,
-      subject: text,
-      /** Plain text. Cleared after sending, because it may contain the token of a link. */
-      body: text,
-      status: oneOf<'pending' | 'sent' | 'parked'>(),
-      lastError: optionalText,
-      /** The workspace that the mail is about; null for mails of accounts. */
-      workspaceId: referring(optionalText, 'workspaces', 'cascade'),
-    },
-    {
-      indexes: {
-        due: { columns: ['dueAt'], only: [['dueAt', 'is not', null]] },
-        createdAt: { columns: ['createdAt'] },
-        recipient: { columns: ['recipient', 'kind', 'createdAt'] },
-        workspaceId: { columns: ['workspaceId'], only: [['workspaceId', 'is not', null]] },
-      },
-    },
-  ),
+  files: {
+    /** `{workspaceId}/{access}/{name}`, see storage/key.ts. */
+    key,
+    workspaceId: text,
+    access: oneOf<'public' | 'private'>(),
+    surveyId: optionalText,
+    /** First response that contains it as an answer. The file is deleted with it. */
+    responseId: optionalText,
+    /** Size in bytes; null until the upload is known. */
+    size: optionalNumber,
+    createdAt: text,
+    /** Time at which an answer or a survey first referred to the file. Unclaimed files are deleted after a day. */
+    claimedAt: optionalText,
+    /** Time of deletion. The row stays until its object is deleted. */
+    removedAt: optionalText,
+  },
+  mailOutbox: {
+    ...row,
+    ...queue,
+    kind: text,
+    recipient: text,
+    replyTo: optionalText,
+    subject: text,
+    /** Plain text. Cleared after sending, because it may contain the token of a link. */
+    body: text,
+    status: oneOf<'pending' | 'sent' | 'parked'>(),
+    lastError: optionalText,
+    /** The workspace that the mail is about; null for mails of accounts. */
+    workspaceId: referring(optionalText, 'workspaces', 'cascade'),
+  },
   /** Rows that health checks write to find out whether writing works. */
-  probes: table({ name: key, at: text }),
+  probes: { name: key, at: text },
+};
+
+export const indexesOfEvents: Indexes = {
+  webhooks: [index('list', 'workspaceId', 'createdAt', 'id')],
+  events: [
+    having('mailsDueAt', index('mails', 'mailsDueAt')),
+    index('age', 'createdAt'),
+    index('workspaceId'),
+    index('responseId'),
+  ],
+  deliveries: [
+    having('dueAt', index('due', 'webhookId', 'dueAt')),
+    having('lease', index('leased', 'dueAt')),
+    index('list', 'webhookId', 'createdAt', 'id'),
+    index('eventId'),
+  ],
+  deliveryAttempts: [unique('deliveryId', 'number')],
+  files: [
+    without('removedAt', index('used', 'workspaceId', 'size')),
+    having('surveyId', index('surveyId')),
+    having('responseId', index('responseId')),
+    without('size', index('unknown', 'createdAt')),
+    without('claimedAt', index('unclaimed', 'createdAt')),
+    having('removedAt', index('removed', 'createdAt')),
+  ],
+  mailOutbox: [
+    having('dueAt', index('due', 'dueAt')),
+    index('createdAt'),
+    index('recipient', 'recipient', 'kind', 'createdAt'),
+    having('workspaceId', index('workspaceId')),
+  ],
 };

@@ -1,6 +1,6 @@
 /**
- * Describes tables once, for the database and for TypeScript: `tables` lists them, `createTables` makes them with Kysely's
- * schema builder, and `TablesOf` is their type.
+ * Describes tables once, for the database and for TypeScript: `createTables` makes them with Kysely's schema builder, and
+ * `TablesOf` is their type.
  *
  * Timestamps (see timestamps.ts) and JSON are text and booleans are 0 or 1, so that SQLite and PostgreSQL store the same
  * bytes. Only stores see this encoding.
@@ -9,7 +9,8 @@ import {
   type ColumnDefinitionBuilder,
   type CreateTableBuilder,
   type Generated,
-  type SchemaModule,
+  type Kysely,
+  PostgresAdapter,
   sql,
 } from 'kysely';
 
@@ -59,72 +60,68 @@ export const ownedBy = (table: string): Column<string> => referring(text, table,
 /** The columns of most tables. */
 export const row = { id: key, createdAt: text, updatedAt: text };
 
-type Columns = Readonly<Record<string, Column<unknown>>>;
-
-interface Index {
-  readonly columns: readonly string[];
-  readonly isUnique?: true;
-  /** Conditions of the rows of the index; without them, it has all rows. */
-  readonly only?: readonly (readonly [column: string, operator: 'is' | 'is not' | '=', value: null | 1])[];
+/** Queries are written once. PostgreSQL runs several writers at the same time, and has types of its own for columns. */
+export function isPostgres<Tables>(db: Kysely<Tables>): boolean {
+  return db.getExecutor().adapter instanceof PostgresAdapter;
 }
 
-export interface Table<C extends Columns> {
-  readonly columns: C;
-  /** Columns of the primary key, unless a single column is it. */
-  readonly primary?: readonly (keyof C & string)[];
-  /** Lists of columns in which no two rows are the same. */
-  readonly unique?: readonly (readonly (keyof C & string)[])[];
-  readonly indexes?: Readonly<Record<string, Index>>;
-}
-
-type AnyTable = Omit<Table<Columns>, 'primary' | 'unique'> & {
-  readonly primary?: readonly string[];
-  readonly unique?: readonly (readonly string[])[];
-};
-
-/** @param indexes by name, without the name of the table */
-export function table<C extends Columns>(columns: C, more: Omit<Table<C>, 'columns'> = {}): Table<C> {
-  return { columns, ...more };
-}
+type TableColumns = Readonly<Record<string, Readonly<Record<string, Column<unknown>>>>>;
 
 export type TablesOf<Tables> = {
-  [Name in keyof Tables]: Tables[Name] extends Table<infer C>
-    ? { -readonly [Name in keyof C]: C[Name] extends Column<infer T> ? T : never }
-    : never;
+  [Name in keyof Tables]: {
+    -readonly [Part in keyof Tables[Name]]: Tables[Name][Part] extends Column<infer T> ? T : never;
+  };
 };
 
-/** A migration writes tables and rows with this. */
-export interface SchemaWriter {
-  readonly schema: SchemaModule;
-  readonly isPostgres: boolean;
-  /** Runs a statement for which Kysely has no builder, such as that of a trigger. */
-  readonly run: (statement: string) => Promise<unknown>;
+interface Index {
+  /** Without the name of the table; null for the name of a unique index. */
+  readonly name: string | null;
+  readonly columns: readonly string[];
+  /** The rows of the index have a value in this column, or have none. */
+  readonly only?: readonly [column: string, operator: 'is' | 'is not'];
 }
+
+/** Indexes by table. */
+export type Indexes = Readonly<Record<string, readonly Index[]>>;
+
+/** @param columns the column of that name, unless given */
+export const index = (name: string, ...columns: readonly string[]): Index => ({
+  name,
+  columns: columns.length === 0 ? [name] : columns,
+});
+
+/** No two rows have the same values in these columns, unless one of them is null. */
+export const unique = (...columns: readonly string[]): Index => ({ name: null, columns });
+
+/** Makes an index of only those rows that have a value in the column. */
+export const having = (column: string, all: Index): Index => ({ ...all, only: [column, 'is not'] });
+
+/** Makes an index of only those rows that have none. */
+export const without = (column: string, all: Index): Index => ({ ...all, only: [column, 'is'] });
 
 /** Makes the tables, in the order of their list: each refers only to earlier ones. */
 export async function createTables(
-  { schema, isPostgres }: SchemaWriter,
-  tables: Readonly<Record<string, AnyTable>>,
+  db: Kysely<unknown>,
+  tables: TableColumns,
+  indexes: Indexes,
 ): Promise<void> {
   // In both databases, text is sorted by bytes, and integers have 64 bits.
-  const types = isPostgres
+  const types = isPostgres(db)
     ? ({ text: sql`text collate "C"`, integer: 'bigint' } as const)
     : ({ text: 'text', integer: 'integer' } as const);
-  for (const [name, { columns, primary, unique = [], indexes = {} }] of Object.entries(tables)) {
-    let creation: CreateTableBuilder<string, string> = schema.createTable(name);
+  for (const [table, columns] of Object.entries(tables)) {
+    let creation: CreateTableBuilder<string, string> = db.schema.createTable(table);
     for (const [column, { type, define }] of Object.entries(columns))
       creation = creation.addColumn(column, types[type], define);
-    if (primary !== undefined) creation = creation.addPrimaryKeyConstraint(`${name}_pkey`, [...primary]);
-    for (const list of unique) creation = creation.addUniqueConstraint(uniqueName(name, list), [...list]);
     await creation.execute();
-    for (const [index, { columns, isUnique, only = [] }] of Object.entries(indexes)) {
-      let creation = schema
-        .createIndex(isUnique ? uniqueName(name, columns) : `${name}_${index}`)
-        .on(name)
+    for (const { name, columns, only } of indexes[table] ?? []) {
+      const fullName = name === null ? uniqueName(table, columns) : `${table}_${name}`;
+      let creation = db.schema
+        .createIndex(fullName)
+        .on(table)
         .columns([...columns]);
-      if (isUnique) creation = creation.unique();
-      for (const [column, operator, value] of only)
-        creation = creation.where(sql.ref(column), operator, value);
+      if (name === null) creation = creation.unique();
+      if (only !== undefined) creation = creation.where(sql.ref(only[0]), only[1], null);
       await creation.execute();
     }
   }

@@ -1,6 +1,6 @@
 /** The operator adds people to an organization, and removes people with what belongs to them alone. No route does this. */
 import type { Context } from '#api/context.ts';
-import { lockRow, lockRows } from '#api/db/locks.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Role } from '#api/db/schema.ts';
 import { againWhenTaken } from '#api/db/taken.ts';
 import { deleteAccountMails } from '#api/mail/mailer.ts';
@@ -83,7 +83,7 @@ export function removePerson({ db, clock }: Pick<Context, 'db' | 'clock'>, email
     if (found === null) return { kind: 'stranger' };
     const { id } = found;
     const before = (await organizationsOf(trx, id)).map((one) => one.id);
-    await lockRows(trx, 'organizations', before);
+    await lockRow(trx, 'organizations', ...before);
     await lockRow(trx, 'users', id);
     const own: string[] = [];
     const organizations: string[] = [];

@@ -78,11 +78,9 @@ function keyRoutes(version: 'v1' | 'v2'): Routes {
 
     if (isV1) resource.list();
     else
-      resource.listPages({}, attributeKeys, async (_, request) => ({
-        matching: db
-          .selectFrom('contactAttributeKeys')
-          .where('workspaceId', 'in', readableWorkspaces(request)),
-      }));
+      resource.listPages({}, attributeKeys, async (_, request) =>
+        db.selectFrom('contactAttributeKeys').where('workspaceId', 'in', readableWorkspaces(request)),
+      );
 
     resource.create(NewKey, ({ key, name, description, dataType }, { id }) => {
       if (!isNewKey(key)) throw invalidFields({ key: `The key ${KEY_RULE}` });

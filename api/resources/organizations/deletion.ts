@@ -8,7 +8,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import { deletingWorkspaces } from '#api/db/deleting.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
-import { deleteSome, inSlices, type SlicedTable } from '#api/db/slices.ts';
+import { deleteSome, inSlices } from '#api/db/slices.ts';
 import { deleteWorkspace } from '#api/resources/workspaces/store.ts';
 import { removeFiles } from '#api/storage/files.ts';
 import { toTimestamp } from '#api/values/timestamps.ts';
@@ -25,7 +25,7 @@ type Rows = SelectQueryBuilder<Tables, keyof Tables, { id: string }>;
  * The tables of which a workspace may have any number of rows, each after those that refer to it. The rows of other
  * tables go with these, or with the row of the workspace.
  */
-const contents: Readonly<Partial<Record<SlicedTable, (db: Database, workspaceId: string) => Rows>>> = {
+const contents: Readonly<Partial<Record<keyof Tables, (db: Database, workspaceId: string) => Rows>>> = {
   mailOutbox: (db, id) => db.selectFrom('mailOutbox').select('id').where('workspaceId', '=', id),
   deliveries: (db, id) =>
     db
@@ -73,7 +73,7 @@ export async function deleteMarked(
           db.transaction().execute(async (trx) => {
             // A slice that is not full shows that nothing is left, as nobody else deletes meanwhile.
             await lockRow(trx, 'workspaces', id);
-            return deleteSome(trx, table as SlicedTable, rowsOf(trx, id).limit(rowsMax));
+            return deleteSome(trx, table as keyof Tables, rowsOf(trx, id).limit(rowsMax));
           }),
         isStopping,
       );

@@ -1,7 +1,7 @@
 /** The members of organizations, and what an organization may reach. This file writes the table `memberships`. */
 import type { SessionPrincipal } from '#api/auth/principal.ts';
 import { organizationsRunBy } from '#api/auth/session.ts';
-import { lockRows } from '#api/db/locks.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, MembershipTable, OrganizationTable, Role, Timestamp } from '#api/db/schema.ts';
 import type { Reach } from '#api/events/targets.ts';
 
@@ -141,7 +141,7 @@ export async function managedNow(
   { userId }: SessionPrincipal,
   organizationIds: readonly string[],
 ): Promise<readonly string[]> {
-  await lockRows(trx, 'organizations', organizationIds);
+  await lockRow(trx, 'organizations', ...organizationIds);
   const now = await organizationsRunBy(trx, userId);
   return organizationIds.filter((id) => now.includes(id));
 }

@@ -12,7 +12,6 @@ import { badRequest, existing } from '#api/errors.ts';
 import { ListQuery, readLargePage } from '#api/http/pagination.ts';
 import { timestampIn } from '#api/http/validation.ts';
 import { findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
-import { countResponses } from '#api/resources/surveys/response-counts.ts';
 import { workspaceResource } from '#api/resources/workspaces/resource.ts';
 import { checkScope, reachableWorkspace, scopeIn } from '#api/resources/workspaces/scope.ts';
 import { withAbsoluteFiles } from '#api/values/absolute-files.ts';
@@ -111,14 +110,7 @@ export const v2ResponseRoutes: Routes = async (app, { context }) => {
   resource.listPages(
     { surveyId: Type.Optional(Id), contactId: Type.Optional(Id) },
     responses,
-    async (query, request) => {
-      const workspaceIds = readableWorkspaces(request);
-      const isOfContact = query.contactId !== undefined;
-      return {
-        matching: await matchingResponses(db, workspaceIds, query),
-        countKept: isOfContact ? undefined : () => countResponses(db, workspaceIds, query.surveyId),
-      };
-    },
+    (query, request) => matchingResponses(db, readableWorkspaces(request), query),
   );
   app.post(
     v2Url,

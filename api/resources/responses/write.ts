@@ -3,13 +3,12 @@
  * writes the row, and writes everything that depends on it.
  */
 import type { Context } from '#api/context.ts';
-import { hasManyWriters, lockRow } from '#api/db/locks.ts';
+import { lockRow } from '#api/db/locks.ts';
 import type { Database, Timestamp } from '#api/db/schema.ts';
 import { unlessTaken } from '#api/db/taken.ts';
 import { type ApiError, badRequest, conflict, existing, invalidFields } from '#api/errors.ts';
 import { deleteDisplay, findDisplay } from '#api/resources/displays/store.ts';
 import { type AnsweredSurvey, findAnsweredSurvey } from '#api/resources/surveys/answered.ts';
-import { responseCountsOf } from '#api/resources/surveys/response-counts.ts';
 import { completeSurvey } from '#api/resources/surveys/store.ts';
 import { claimFiles } from '#api/storage/claims.ts';
 import { removeFiles } from '#api/storage/files.ts';
@@ -113,7 +112,7 @@ async function written(
 /** Responses of one survey are written in parallel. Only with `autoComplete` do they wait, so that the count is exact. */
 async function surveyForWriting(trx: Database, id: string): Promise<AnsweredSurvey | null> {
   const survey = await findAnsweredSurvey(trx, id);
-  if (survey === null || survey.content.autoComplete === null || !hasManyWriters(trx)) return survey;
+  if (survey === null || survey.content.autoComplete === null) return survey;
   await lockRow(trx, 'surveys', id);
   return findAnsweredSurvey(trx, id);
 }
@@ -125,8 +124,15 @@ async function completeWhenDue(
   now: Timestamp,
 ): Promise<boolean> {
   if (autoComplete === null) return false;
-  const counts = await responseCountsOf(trx, [id]);
-  return (counts.get(id)?.finished ?? 0) >= autoComplete && (await completeSurvey(trx, id, now));
+  const last = await trx
+    .selectFrom('responses')
+    .select('surveyId')
+    .where('surveyId', '=', id)
+    .where('finished', '=', 1)
+    .offset(autoComplete - 1)
+    .limit(1)
+    .executeTakeFirst();
+  return last !== undefined && (await completeSurvey(trx, id, now));
 }
 
 function changed(stored: Response, change: Change, now: Timestamp): Response {

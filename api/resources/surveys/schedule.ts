@@ -6,7 +6,7 @@
  * was in the future when it was last written. A draft with a date that was past already stays a draft.
  */
 import type { ExpressionBuilder } from 'kysely';
-import { inTurn } from '#api/db/locks.ts';
+import { unlocked } from '#api/db/locks.ts';
 import type { Database, Tables, Timestamp } from '#api/db/schema.ts';
 
 interface ChangedSurvey {
@@ -21,7 +21,7 @@ export async function closeDueSurveys(db: Database, now: Timestamp): Promise<rea
     db
       .updateTable('surveys')
       .set({ status: 'completed', updatedAt: now })
-      .where('id', 'in', inTurn(db, dueToClose(db, now)))
+      .where('id', 'in', unlocked(db, dueToClose(db, now)))
       // Repeat the condition for databases in which the survey may change between the choice and the write.
       .where(mayClose(now))
       .returning('workspaceId')
@@ -34,7 +34,7 @@ export async function publishDueSurveys(db: Database, now: Timestamp): Promise<r
   return db
     .updateTable('surveys')
     .set({ status: 'inProgress', updatedAt: now })
-    .where('id', 'in', inTurn(db, dueToPublish(db, now)))
+    .where('id', 'in', unlocked(db, dueToPublish(db, now)))
     .where(mayPublish(now))
     .returning('workspaceId')
     .execute();

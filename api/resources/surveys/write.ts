@@ -3,9 +3,9 @@
  */
 
 import type { Context } from '#api/context.ts';
-import { isUniqueViolation } from '#api/db/database.ts';
 import { lockRow } from '#api/db/locks.ts';
 import type { Database } from '#api/db/schema.ts';
+import { isUniqueViolation } from '#api/db/taken.ts';
 import { badRequest, conflict } from '#api/errors.ts';
 import { segments } from '#api/resources/segments/store.ts';
 import type { Workspace } from '#api/resources/workspaces/store.ts';

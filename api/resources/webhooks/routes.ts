@@ -58,9 +58,9 @@ export const v2WebhookRoutes: Routes = async (app, { context }) => {
   const { db } = context;
   const resource = webhookResource(app, context, 'v2');
 
-  resource.listPages({}, webhooks, async (_, request) => ({
-    matching: db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request)),
-  }));
+  resource.listPages({}, webhooks, async (_, request) =>
+    db.selectFrom('webhooks').where('workspaceId', 'in', readableWorkspaces(request)),
+  );
 
   resource.change(V2WebhookChange, async (body, loaded) => {
     if (body.url !== undefined) await checkTarget(context, loaded.workspaceId, body.url);

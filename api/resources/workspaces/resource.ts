@@ -7,12 +7,13 @@
  * the right to write, DELETE the right to manage. The right to a row is checked before the body is read.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { SelectQueryBuilder } from 'kysely';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { readableWorkspaces } from '#api/auth/plugin.ts';
 import type { Tables } from '#api/db/schema.ts';
 import { notFound } from '#api/errors.ts';
 import { ListQuery, readPage } from '#api/http/pagination.ts';
-import { type Listed, ListMeta, listQuery, readV2Page } from '#api/http/v2-pagination.ts';
+import { ListMeta, listQuery, readV2Page } from '#api/http/v2-pagination.ts';
 import { Id, type ReplyOf } from '#api/values/schemas.ts';
 import { workspaceRow } from './row.ts';
 import { loadBodyWorkspace, type WithDatabase, workspaceOf } from './scope.ts';
@@ -87,7 +88,7 @@ export function workspaceResource<R extends Owned, Reply extends TSchema>(
       select: (
         query: Static<ReturnType<typeof Type.Object<Query>>>,
         request: FastifyRequest,
-      ) => Promise<Listed<Table>>,
+      ) => Promise<SelectQueryBuilder<Tables, Table, unknown>>,
     ): void {
       const querystring = Type.Object({ ...listQuery, ...query });
       const pages = { 200: Type.Object({ data: Type.Array(shape), meta: ListMeta }) };

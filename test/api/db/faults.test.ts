@@ -1,6 +1,5 @@
 /** The reply, the log and readiness name a full disk and a damaged file. */
-import { spawnSync } from 'node:child_process';
-import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
@@ -24,7 +23,7 @@ async function apiOn(t: Test, path: string | null, clock?: ApiOptions['clock']) 
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const health = createDatabaseHealth(clock ?? Date.now, log);
   const location = path === null ? ({ kind: 'memory' } as const) : ({ kind: 'file', path } as const);
-  const db = openDatabase(location, { onFault: health.note });
+  const db = openDatabase(location, health.note);
   await migrate(db);
   const api = await startApi(t, { parts: () => ({ db, health }), log, ...(clock ? { clock } : {}) });
   t.teardown(() => db.destroy());
@@ -41,12 +40,6 @@ const answer = (api: TestApi, surveyId: string, text: string) =>
 const problemsIn = (lines: readonly Line[]) =>
   lines.filter(({ level }) => level >= 50).map(({ msg, problem }) => `${problem}: ${msg}`);
 
-const full = {
-  code: 'service_unavailable',
-  message: /does not work/,
-  details: { error: 'database_full' },
-};
-
 t.test('a full database: 503 with the reason, one log line, and recovery without a restart', async (t) => {
   let now = Date.UTC(2026, 0, 1);
   const { api, db, lines } = await apiOn(t, null, () => now);
@@ -56,7 +49,11 @@ t.test('a full database: 503 with the reason, one log line, and recovery without
   const long = 'x'.repeat(60_000);
   const replies = [];
   for (let i = 0; i < 4; i += 1) replies.push(await answer(api, survey.id, long));
-  t.match(replies.at(-1), { status: 503, headers: { 'retry-after': '2' }, json: full });
+  t.match(replies.at(-1), {
+    status: 503,
+    headers: { 'retry-after': '2' },
+    json: { details: { error: 'database_full' } },
+  });
   t.equal((await api.manage('GET', `/api/v1/management/surveys/${survey.id}`)).status, 200, 'reads work');
   t.match(problemsIn(lines), [/^database_full: DATABASE_URL: there is no space left .*free some/]);
   t.notMatch(JSON.stringify(lines), /xxxx/, 'the log has no content of the response');
@@ -71,82 +68,41 @@ t.test('a full database: 503 with the reason, one log line, and recovery without
 
   await sql`pragma max_page_count = 1000000`.execute(db);
   t.equal((await answer(api, survey.id, long)).status, 200, 'no transaction is left open');
-  now += 1_000;
+  now += 10_000;
   t.match(await api.client('GET', '/ready'), { status: 200, json: { status: 'ready' } });
-  t.ok(lines.some(({ level, msg }) => level === 30 && /written again/.test(msg)));
+  t.ok(lines.some(({ level, msg }) => level === 30 && /works again/.test(msg)));
 });
 
-t.test('a file system without room: 503 until there is room again', async (t) => {
-  const folder = temporaryFolder(t);
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', folder]).status !== 0) {
-    t.comment('skipped: a file system of three MiB can be made by root alone');
-    return;
-  }
-  t.teardown(() => spawnSync('umount', ['--lazy', folder]));
-  let now = Date.UTC(2026, 0, 1);
-  const { api, lines } = await apiOn(t, join(folder, 'db.sqlite'), () => now);
-  const survey = await addSurvey(api);
-  t.equal((await api.client('GET', '/ready')).status, 200);
-  const filler = join(folder, 'filler');
-  const file = openSync(filler, 'w');
-  try {
-    for (;;) writeSync(file, Buffer.alloc(4096));
-  } catch {
-    closeSync(file);
-  }
-  let reply = await answer(api, survey.id, 'x');
-  for (let i = 0; i < 50 && reply.status === 200; i += 1)
-    reply = await answer(api, survey.id, 'x'.repeat(50_000));
-  t.match(reply, { status: 503, json: full });
-  now += 1_000;
-  t.match(await api.client('GET', '/ready'), {
-    status: 503,
-    json: { status: 'unavailable', problem: 'database_full' },
-  });
-  t.match((await api.client('GET', '/api/v2/health')).json, {
-    data: { main_database: false, main_database_problem: 'database_full' },
-  });
-  t.match(problemsIn(lines)[0], /^database_full: /);
-  const told = problemsIn(lines).length;
-  for (let i = 0; i < 20; i += 1) await answer(api, survey.id, 'x'.repeat(50_000));
-  t.equal(problemsIn(lines).length, told, 'the problem is logged once, not for each request');
-
-  rmSync(filler);
-  now += 1_000;
-  t.match(await api.client('GET', '/ready'), { status: 200 });
-  t.equal((await answer(api, survey.id, 'x')).status, 200);
-});
-
-/** Overwrites the middle of the file. The head stays intact, so the file opens. */
-async function damagedDatabase(t: Test): Promise<{ path: string; surveyId: string }> {
-  const path = join(temporaryFolder(t), 'db.sqlite');
-  const { api, db } = await apiOn(t, path);
-  const survey = await addSurvey(api);
-  for (let i = 0; i < 40; i += 1) await answer(api, survey.id, 'x'.repeat(20_000));
-  await sql`pragma wal_checkpoint(truncate)`.execute(db);
-  await db.destroy();
-  const { size } = statSync(path);
+/** Overwrites the file from this page on. */
+function damage(path: string, firstPage: (pages: number) => number): void {
+  const pages = statSync(path).size / 4096;
   const file = openSync(path, 'r+');
-  // The schema is at the beginning of the file, the answers are at the end.
-  for (let at = Math.floor(size / 8192) * 4096; at < size; at += 4096)
-    writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  for (let page = firstPage(pages); page < pages; page += 1)
+    writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, page * 4096);
   closeSync(file);
-  return { path, surveyId: survey.id };
 }
 
 t.test('a damaged file: 503 with the reason, and not ready until a restart', async (t) => {
-  const { path, surveyId } = await damagedDatabase(t);
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const before = await apiOn(t, path);
+  const survey = await addSurvey(before.api);
+  for (let i = 0; i < 40; i += 1) await answer(before.api, survey.id, 'x'.repeat(20_000));
+  await sql`pragma wal_checkpoint(truncate)`.execute(before.db);
+  await before.api.close();
+  await before.db.destroy();
+  // The schema is at the beginning of the file, the answers are at the end.
+  damage(path, (pages) => Math.floor(pages / 2));
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   let now = Date.now();
   const health = createDatabaseHealth(() => now, log);
-  const db = openDatabase({ kind: 'file', path }, { onFault: health.note });
+  const db = openDatabase({ kind: 'file', path }, health.note);
   t.teardown(() => db.destroy());
   const api = await startApi(t);
   const app = await buildApp({ ...api.context, db, health }, log);
   t.teardown(() => app.close());
   const reply = await app.inject({
-    url: `/api/v1/management/responses?surveyId=${surveyId}`,
+    url: `/api/v1/management/responses?surveyId=${survey.id}`,
     headers: { 'x-api-key': 'fbk_test' },
   });
   t.equal(reply.statusCode, 503, reply.body);
@@ -157,7 +113,7 @@ t.test('a damaged file: 503 with the reason, and not ready until a restart', asy
   });
   t.match(problemsIn(lines)[0], /^database_damaged: DATABASE_URL: the database is damaged; stop the service/);
   for (let i = 0; i < 2; i += 1) {
-    now += 1_000;
+    now += 60_000;
     const ready = await app.inject({ url: '/ready' });
     t.match([ready.statusCode, ready.json()], [503, { problem: 'database_damaged' }]);
   }
@@ -169,18 +125,12 @@ t.test('a start on a damaged file prints one sentence', async (t) => {
   await migrate(db);
   await sql`pragma wal_checkpoint(truncate)`.execute(db);
   await db.destroy();
-  const { size } = statSync(path);
-  const file = openSync(path, 'r+');
-  for (let at = 4096; at < size; at += 4096) writeSync(file, Buffer.alloc(4096, 0xa5), 0, 4096, at);
-  closeSync(file);
+  damage(path, () => 1);
   const api = start(['api/main.ts'], { API_PORT: '0', DATABASE_URL: `file:${path}` });
   t.teardown(() => api.stop('SIGKILL'));
   t.equal(await api.ended(), 1);
-  const said = api
-    .output()
-    .trimEnd()
-    .split('\n')
-    .filter((line) => !line.startsWith('{'));
-  t.equal(said.length, 1, api.output());
-  t.match(said[0], /^The API cannot start: DATABASE_URL: the database is damaged; .*restore a backup/);
+  const lines = api.output().trimEnd().split('\n');
+  const [said, ...more] = lines.filter((line) => !line.startsWith('{'));
+  t.match(said, /^The API cannot start: DATABASE_URL: the database is damaged; .*restore a backup/);
+  t.strictSame(more, []);
 });

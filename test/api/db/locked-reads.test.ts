@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
-import { openDatabase } from '#api/db/database.ts';
 import { migrate } from '#api/db/migrate.ts';
+import { openSqlite } from '#api/db/sqlite.ts';
 import { workspaceId } from '#test/support/api-app.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
@@ -12,7 +12,7 @@ import { successOf } from '../docs/successes.ts';
 import { isWrite } from '../parallel-writers/expected.ts';
 
 const path = join(temporaryFolder(t), 'db.sqlite');
-const db = openDatabase({ kind: 'file', path }, { busyTimeoutMs: 100 });
+const db = openSqlite(path, () => undefined, 100);
 await migrate(db);
 const described = await startDescribedApi(t, { parts: () => ({ db }) });
 const { api, operations, world } = described;

@@ -22,12 +22,12 @@ for (const [query, rows, isCounted] of [
   ['limit=5&skip=5', 0, true],
   ['skip=9', 0, true],
 ] as const) {
-  t.test(`${query}: only between dates, a page that does not end the list counts the rows`, async (t) => {
+  t.test(`${query}: only a page that does not end the list counts the rows`, async (t) => {
     for (const scope of ['', `&surveyId=${surveyId}`, '&startDate=2026-01-01']) {
       queries.length = 0;
       const { json } = await api.manage('GET', `/api/v2/management/responses?${query}${scope}`);
       t.strictSame([json.data.length, json.meta.total], [rows, 5], scope);
-      t.equal(countsOf(), isCounted && scope.includes('Date') ? 1 : 0, scope);
+      t.equal(countsOf(), isCounted ? 1 : 0, scope);
     }
   });
 }

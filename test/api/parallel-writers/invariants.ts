@@ -30,12 +30,6 @@ const checks: Readonly<Record<string, string>> = {
   'a response and its display are of one survey': `
     select r."id" from "responses" r join "displays" d on d."id" = r."displayId"
     where d."surveyId" <> r."surveyId"`,
-  'the numbers of a survey are those of its responses': `
-    select s."id" from "surveys" s where
-    (select coalesce(sum(c."responses"), 0) from "responseCounts" c where c."surveyId" = s."id") <>
-    (select count(*) from "responses" r where r."surveyId" = s."id") or
-    (select coalesce(sum(c."finished"), 0) from "responseCounts" c where c."surveyId" = s."id") <>
-    (select coalesce(sum(r."finished"), 0) from "responses" r where r."surveyId" = s."id")`,
   'an event and a webhook have one delivery': `
     select "eventId" from "deliveries" group by "eventId", "webhookId" having count(*) > 1`,
 };

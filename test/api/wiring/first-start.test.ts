@@ -63,14 +63,11 @@ t.test('a database of a time before the first release: exit 1 with one sentence'
   const api = start(['api/main.ts'], { API_PORT: '0', DATABASE_URL: database });
   t.teardown(() => api.stop('SIGKILL'));
   t.equal(await api.ended(), 1);
-  t.strictSame(
-    api
-      .output()
-      .trimEnd()
-      .split('\n')
-      .filter((line) => !line.startsWith('{')),
-    [
-      'The API cannot start: DATABASE_URL: the database is of a time before the first release, and cannot be migrated; start with a new file or an empty database',
-    ],
-  );
+  const [said, ...more] = api
+    .output()
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('{'));
+  t.match(said, /^The API cannot start: DATABASE_URL: the database is of another version .*give a new file/);
+  t.strictSame(more, []);
 });

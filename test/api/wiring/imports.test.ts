@@ -35,7 +35,7 @@ t.test('few files import each dependency', async (t) => {
     nodemailer: ['api/mail/smtp.ts'],
     ioredis: ['api/limits/redis-counters.ts'],
     'rate-limiter-flexible': ['api/limits/redis-counters.ts'],
-    pg: ['api/db/postgres-driver.ts'],
+    pg: ['api/db/postgres.ts'],
     '@aws-sdk/client-s3': ['api/storage/s3.ts'],
   };
   for (const [name, expected] of Object.entries(holders)) {

@@ -8,6 +8,7 @@ const PACKAGES = [
   'better-sqlite3',
   'ipaddr.js',
   'kysely',
+  'pg-connection-string',
   'typebox',
   'fastify-plugin',
   '@fastify/cookie',

@@ -1,9 +1,7 @@
 /** The database server dies, hangs and recovers: no acknowledged write is lost, and the API recovers by itself. */
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import { migrate } from '#api/db/migrate.ts';
 import { addSurvey, startApi, type TestApi, workspaceId } from '#test/support/api-app.ts';
-import { openTestDatabase } from '#test/support/database.ts';
 import { type PostgresServer, startPostgres } from '#test/support/postgres-process.ts';
 import { until } from '#test/support/until.ts';
 
@@ -15,10 +13,10 @@ interface Line {
   readonly msg: string;
 }
 
-async function apiOn(t: Test, server: PostgresServer, env: Readonly<Record<string, string>> = {}) {
+async function apiOn(t: Test, server: PostgresServer) {
   const lines: Line[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const api = await startApi(t, { env: { DATABASE_URL: server.url, ...env }, log, clock: Date.now });
+  const api = await startApi(t, { env: { DATABASE_URL: server.url }, log, clock: Date.now });
   return { api, lines };
 }
 
@@ -75,39 +73,26 @@ t.test('kill -9 in the middle of writes', async (t) => {
     [],
     `none of ${acknowledged.size} acknowledged answers is lost`,
   );
-  const away = lines.filter(
-    ({ msg, level }) => level >= 50 && /^DATABASE_URL: .* cannot be reached/.test(msg),
-  );
-  // One outage may count twice, because a server that is starting refuses too.
+  const away = lines.filter(({ msg, level }) => level >= 50 && /cannot be reached/.test(msg));
   const refused = statuses.get(503) ?? 0;
-  t.ok(away.length >= 1, 'the outage is logged');
-  t.ok(
-    away.length <= KILLS * 2 && away.length < refused,
-    `${away.length} log lines for ${refused} refused requests`,
-  );
-  t.ok(lines.some(({ msg }) => msg === 'the database is back'));
+  t.ok(away.length >= 1 && away.length < refused, `${away.length} log lines for ${refused} refused requests`);
+  await until(async () => (await api.client('GET', '/ready')).status === 200);
+  t.ok(lines.some(({ msg }) => msg === 'the database works again'));
   t.notMatch(JSON.stringify(lines), /answer \d/, 'the log has no answer');
 });
 
 t.test('a server that hangs: 503 in time, and recovery when it goes on', async (t) => {
   const server = await startPostgres();
   t.teardown(() => server.close());
-  const db = openTestDatabase(server.url, { poolSize: 3, statementTimeoutMs: 1000 });
-  t.teardown(() => db.destroy());
-  await migrate(db);
-  const api = await startApi(t, { parts: () => ({ db }) });
+  const env = { DATABASE_URL: `${server.url}?pool_size=3&statement_timeout=1000` };
+  const api = await startApi(t, { env, clock: Date.now });
   const survey = await addSurvey(api);
   server.freeze();
   const replies = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((text) => submit(api, survey.id, text)));
   t.strictSame(new Set(replies.map(({ status }) => status)), new Set([503]));
   t.match((await api.client('GET', '/ready')).status, 503);
   server.thaw();
-  let status = 503;
-  await until(async () => {
-    ({ status } = await submit(api, survey.id, 'again'));
-    return status !== 503;
-  }, 'it recovers');
-  t.equal(status, 200);
+  await until(async () => (await submit(api, survey.id, 'again')).status === 200, 'it recovers');
 });
 
 t.test('a server that restarts between requests causes no error', async (t) => {

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import t from 'tap';
-import { DatabaseFault } from '#api/db/faults.ts';
 import { createDatabaseHealth } from '#api/db/health.ts';
 import { startApi } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
@@ -66,22 +65,4 @@ t.test('many requests cause one query a second, and wait a bounded time for the 
   t.equal(asked, 1);
   now = 1_000;
   t.equal(await health.isReached(api.context.db), true);
-});
-
-t.test('after a statement found no room, a check takes room and gives it back', async (t) => {
-  const api = await startApi(t);
-  const { db } = api.context;
-  const health = createDatabaseHealth(Date.now, pino({ level: 'silent' }));
-  health.note('database_full', new DatabaseFault('database_full', new Error('disk full')));
-  const writes: number[] = [];
-  const watched = db.withPlugin({
-    transformQuery: ({ node }) => {
-      writes.push(JSON.stringify(node).length);
-      return node;
-    },
-    transformResult: async ({ result }) => result,
-  });
-  t.equal(await health.check(watched), null);
-  t.ok(Math.max(...writes) > 256 * 1024, 'a write as large as a response');
-  t.strictSame(await db.selectFrom('probes').select('name').where('name', '=', 'room').execute(), []);
 });

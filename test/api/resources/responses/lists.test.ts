@@ -56,23 +56,18 @@ const list = '/api/v2/management/responses';
 t.test('v2: each order reads an index that has all it needs, also with a deep skip', async (t) => {
   const { api: recorded, db, queries } = await startRecordedApi(t);
   const { id: surveyId } = await addSurvey(recorded);
-  for (const [query, ofRows, ofNumbers] of [
-    ['sortBy=createdAt&skip=600000', 1, 1],
-    ['sortBy=updatedAt&skip=600000', 1, 1],
-    ['sortBy=updatedAt&order=asc&limit=1&skip=1', 1, 1],
-    [`sortBy=updatedAt&surveyId=${surveyId}&skip=1`, 1, 1],
-    [`sortBy=createdAt&surveyId=${surveyId}&skip=1`, 1, 1],
-    ['sortBy=updatedAt&filterDateField=updatedAt&startDate=2026-01-01&skip=1', 2, 0],
-  ] as const) {
+  for (const query of [
+    'sortBy=createdAt&skip=600000',
+    'sortBy=updatedAt&skip=600000',
+    'sortBy=updatedAt&order=asc&limit=1&skip=1',
+    `sortBy=updatedAt&surveyId=${surveyId}&skip=1`,
+    `sortBy=createdAt&surveyId=${surveyId}&skip=1`,
+    'sortBy=updatedAt&filterDateField=updatedAt&startDate=2026-01-01&skip=1',
+  ]) {
     queries.length = 0;
     t.equal((await recorded.manage('GET', `${list}?${query}`)).status, 200, query);
     const ofResponses = queries.filter(({ sql }) => /from "responses"/.test(sql));
-    t.equal(ofResponses.length, ofRows, `${query}: one reads the ids of the page, and one may count`);
-    const ofCounts = queries.filter(({ sql }) => /"responseCounts"/.test(sql));
-    t.equal(ofCounts.length, ofNumbers, query);
-    for (const one of ofCounts) {
-      t.notMatch((await planOf(db, one)).join('; '), /SCAN/, query);
-    }
+    t.equal(ofResponses.length, 2, `${query}: one reads the ids of the page, and one counts`);
     for (const one of ofResponses) {
       const plan = (await planOf(db, one)).join('; ');
       t.match(plan, /^SEARCH responses USING COVERING INDEX/, `${query}: ${plan}`);
