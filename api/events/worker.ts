@@ -48,7 +48,7 @@ export function startWorker(options: WorkerOptions): Queue {
       return;
     }
     const body = bodyOf(delivery);
-    const headers = signedHeaders({ ...delivery, body, time: startedAt });
+    const headers = signedHeaders(delivery, body, startedAt);
     const result = await sender.send({ url, headers, body, reach });
     const attempt = { ...result, startedAt, duration: Math.max(clock() - startedAt, 0) };
     const settlement = await settleDelivery(db, delivery, attempt, { attemptsMax, random });
@@ -84,15 +84,12 @@ function bodyOf({ webhookId, payload }: Delivery): string {
   return `{"webhookId":${JSON.stringify(webhookId)},${payload.slice(1)}`;
 }
 
-interface Signable {
-  readonly id: string;
-  readonly time: Millis;
-  readonly body: string;
-  readonly secret: string;
-}
-
 /** Returns the headers of Standard Webhooks, by which a receiver identifies a delivery and its sender. */
-export function signedHeaders({ id, time, body, secret }: Signable): Readonly<Record<string, string>> {
+function signedHeaders(
+  { id, secret }: Delivery,
+  body: string,
+  time: Millis,
+): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(time / 1_000));
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');

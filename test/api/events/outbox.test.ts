@@ -10,12 +10,6 @@ const log = { warn: () => {} };
 
 const addWebhook = (api: TestApi, triggers: readonly string[]) =>
   api.manage('POST', '/api/v1/webhooks', { workspaceId, url: 'https://hooks.example.com/', triggers });
-const respond = (api: TestApi, surveyId: string, fields: object = {}) =>
-  api.client('POST', `/api/v1/client/${workspaceId}/responses`, {
-    ...{ surveyId, finished: false, data: { q1: 'x' } },
-    ...fields,
-  });
-
 t.test('a transaction that is rolled back leaves no event', async (t) => {
   const api = await startApi(t);
   await addWebhook(api, ['responseCreated']);
@@ -31,25 +25,6 @@ t.test('a transaction that is rolled back leaves no event', async (t) => {
   await api.context.db.schema.alterTable('events').renameTo('elsewhere').execute();
   await t.rejects(createResponse(api.context, id, () => ({ ...given, singleUseId: 'twice' })));
   t.equal((await api.context.db.selectFrom('responses').select('id').execute()).length, 1);
-});
-
-t.test('writes only the events that a webhook wants', async (t) => {
-  const api = await startApi(t);
-  const survey = await addSurvey(api);
-  const written = async () =>
-    (await api.context.db.selectFrom('events').select('type').execute()).map(({ type }) => type);
-  await respond(api, survey.id, { finished: true });
-  t.same(await written(), [], 'there is no webhook');
-  await addWebhook(api, ['responseFinished']);
-  await respond(api, survey.id);
-  t.same(await written(), []);
-  await respond(api, survey.id, { finished: true });
-  t.same(await written(), ['responseFinished']);
-  const deliveries = await api.context.db
-    .selectFrom('deliveries')
-    .select(['status', 'attemptCount'])
-    .execute();
-  t.same(deliveries, [{ status: 'pending', attemptCount: 0 }]);
 });
 
 t.test('finds events whose mails are to be made by an index', async (t) => {

@@ -292,32 +292,6 @@ t.test('410 parks a delivery at once', async (t) => {
   t.match(await deliveriesOf(api), [{ status: 'parked', attemptCount: 1, dueAt: null }]);
 });
 
-t.test('attempts in progress are bounded for each webhook and each organization', async (t) => {
-  const api = await startEventApi(t);
-  let open = 0;
-  const most = { webhook: 0, organization: 0 };
-  const perPath = new Map<string, number>();
-  const sideBySide = Promise.withResolvers<void>();
-  const slow = await startReceiver(t, async (response, request) => {
-    const path = request.url ?? '';
-    open += 1;
-    perPath.set(path, (perPath.get(path) ?? 0) + 1);
-    most.organization = Math.max(most.organization, open);
-    most.webhook = Math.max(most.webhook, ...perPath.values());
-    // The first attempts wait until nine are running, even on a slow machine.
-    if (open > 8) sideBySide.resolve();
-    await sideBySide.promise;
-    open -= 1;
-    perPath.set(path, (perPath.get(path) ?? 0) - 1);
-    response.writeHead(204).end();
-  });
-  for (let i = 0; i < 10; i += 1) await api.addWebhook({ url: `${slow.url}/${i}` });
-  for (let i = 0; i < 20; i += 1) await api.respond();
-  await api.worker.idle();
-  t.equal(slow.received.length, 200, 'every delivery arrives');
-  t.ok(most.webhook <= 4 && most.organization <= 32, JSON.stringify(most));
-});
-
 t.test('a receiver that hangs pauses its webhook, also after a restart, until it answers', async (t) => {
   const results: Partial<SendResult>[] = [];
   let attempts = 0;
