@@ -85,9 +85,9 @@ const info = {
   ].join('\n\n'),
 };
 
-/** Replaces named schemas by references, and leaves out `text`, a keyword that only our validation knows. */
+/** Replaces named schemas by references, and leaves out `text` and `initially`, which only our code knows. */
 function withReferences(this: unknown, key: string, value: unknown): unknown {
-  if (key === 'text' && typeof value === 'string') return undefined;
+  if (key === 'initially' || (key === 'text' && typeof value === 'string')) return undefined;
   const name = this === namedSchemas ? undefined : nameOf.get(value);
   return name === undefined ? value : { $ref: `#/components/schemas/${name}` };
 }

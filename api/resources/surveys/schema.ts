@@ -25,7 +25,7 @@ function Maybe<S extends TSchema>(schema: S) {
 
 /** A field of a survey that is null until somebody sets it. */
 function Unset<S extends TSchema>(schema: S) {
-  return Type.Union([schema, Type.Null()], { default: null });
+  return Type.Union([schema, Type.Null()], { initially: null });
 }
 
 /** Surveys are shown on pages of other sites, where an address of another scheme could run code. */
@@ -68,7 +68,7 @@ export const Question = Type.Object({
   type: Type.Unsafe<QuestionType>({ type: 'string', enum: Object.keys(questionTypes) }),
   headline: Localized,
   subheader: Maybe(Localized),
-  required: Type.Boolean(),
+  required: Type.Optional(Type.Boolean()),
   placeholder: Maybe(Localized),
   inputType: Maybe(OneOf(['text', 'email', 'url', 'number', 'phone'])),
   charLimit: Maybe(
@@ -121,10 +121,10 @@ const WelcomeCard = Type.Object(
     html: Maybe(Localized),
     subheader: Maybe(Localized),
     buttonLabel: Maybe(Localized),
-    timeToFinish: Type.Boolean(),
-    showResponseCount: Type.Boolean(),
+    timeToFinish: Type.Optional(Type.Boolean()),
+    showResponseCount: Type.Optional(Type.Boolean()),
   },
-  { default: { enabled: false, timeToFinish: true, showResponseCount: false } },
+  { initially: { enabled: false, timeToFinish: true, showResponseCount: false } },
 );
 
 const Variable = Type.Object({
@@ -155,36 +155,36 @@ const FollowUp = Type.Object({
 
 const whole = (minimum: number) => Unset(Type.Integer({ minimum, maximum: 1_000_000 }));
 const seconds = { minimum: 0, maximum: 86_400 };
-const Flag = Type.Boolean({ default: false });
+const Flag = Type.Boolean({ initially: false });
 const AnyMap = MapOf(Any);
 
 /** Everything about a survey that a caller may write, except its triggers and its segment. */
 export const SurveyContent = Type.Object({
   name: Type.String({ minLength: 1, maxLength: SURVEY_NAME_LENGTH_MAX }),
-  type: OneOf(['link', 'app', 'website'], { default: 'link' }),
-  status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed'], { default: 'draft' }),
+  type: OneOf(['link', 'app', 'website'], { initially: 'link' }),
+  status: OneOf(['draft', 'scheduled', 'inProgress', 'paused', 'completed'], { initially: 'draft' }),
   createdBy: Unset(Type.String()),
   slug: Unset(Type.String({ pattern: '^[A-Za-z0-9-]{1,255}$', text: 'Use letters, digits and hyphens' })),
   blocks: Type.Array(Block, list),
-  endings: Type.Array(Ending, { ...list, default: [] }),
+  endings: Type.Array(Ending, { ...list, initially: [] }),
   welcomeCard: WelcomeCard,
   hiddenFields: Type.Object(
     { enabled: Type.Boolean(), fieldIds: Type.Optional(Type.Array(FieldId, list)) },
-    { default: { enabled: false } },
+    { initially: { enabled: false } },
   ),
-  variables: Type.Array(Variable, { ...list, default: [] }),
+  variables: Type.Array(Variable, { ...list, initially: [] }),
   languages: Type.Array(
     Type.Object({ language: Type.String(), default: Type.Boolean(), enabled: Type.Boolean() }),
-    { ...list, default: [] },
+    { ...list, initially: [] },
   ),
   displayOption: OneOf(['displayOnce', 'displayMultiple', 'respondMultiple', 'displaySome'], {
-    default: 'displayOnce',
+    initially: 'displayOnce',
   }),
   displayLimit: whole(0),
   displayPercentage: Unset(Type.Number({ minimum: 0.01, maximum: 100 })),
   recontactDays: whole(0),
   /** In seconds, like `autoClose`. */
-  delay: Type.Number({ ...seconds, default: 0 }),
+  delay: Type.Number({ ...seconds, initially: 0 }),
   autoClose: Unset(Type.Number(seconds)),
   autoComplete: whole(1),
   redirectUrl: Unset(Address),
@@ -198,7 +198,7 @@ export const SurveyContent = Type.Object({
   isCaptureIpEnabled: Flag,
   singleUse: Type.Union(
     [Type.Object({ enabled: Type.Boolean(), isEncrypted: Type.Boolean() }), Type.Null()],
-    { default: { enabled: false, isEncrypted: true } },
+    { initially: { enabled: false, isEncrypted: true } },
   ),
   showLanguageSwitch: Unset(Type.Boolean()),
   styling: Unset(AnyMap),
@@ -210,19 +210,22 @@ export const SurveyContent = Type.Object({
       Type.Object({ enabled: Type.Boolean(), threshold: Type.Number({ minimum: 0.1, maximum: 0.9 }) }),
       Type.Null(),
     ],
-    { default: { enabled: false, threshold: 0.1 } },
+    { initially: { enabled: false, threshold: 0.1 } },
   ),
-  metadata: MapOf(Any, { default: {} }),
-  followUps: Type.Array(FollowUp, { ...list, default: [] }),
+  metadata: MapOf(Any, { initially: {} }),
+  followUps: Type.Array(FollowUp, { ...list, initially: [] }),
   customHeadScripts: Unset(Type.String()),
-  customHeadScriptsMode: OneOf(['add', 'replace'], { default: 'add' }),
+  customHeadScriptsMode: OneOf(['add', 'replace'], { initially: 'add' }),
 });
 export type SurveyContent = Static<typeof SurveyContent>;
 
-/** The values of fields that a new survey does not name. */
+/**
+ * The values of fields that a new survey does not name. The keyword is our own: generators of clients read `default` as a
+ * field that is always there.
+ */
 export const surveyDefaults: Readonly<Record<string, unknown>> = Object.fromEntries(
   Object.entries(SurveyContent.properties).flatMap(([name, schema]) =>
-    'default' in schema ? [[name, schema.default]] : [],
+    'initially' in schema ? [[name, schema.initially]] : [],
   ),
 );
 
