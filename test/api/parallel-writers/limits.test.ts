@@ -67,6 +67,7 @@ const fillKeys = rowsIn('contactAttributeKeys', (i) => ({
   ...{ type: 'custom' as const, dataType: 'string' as const },
 }));
 
+/** Action classes, languages and segments are limited by the same code as webhooks, see workspaces/table.ts. */
 const limited: readonly Limited[] = [
   {
     table: 'webhooks',
@@ -83,51 +84,6 @@ const limited: readonly Limited[] = [
         ...{ workspaceId, name: 'One more', url: 'https://93.184.215.14', source: 'user' },
         ...{ triggers: ['responseCreated'], surveyIds: [] },
       }),
-  },
-  {
-    table: 'actionClasses',
-    owner: ['workspaceId', workspaceId],
-    max: 500,
-    refusal: [403, 'A workspace can have 500 action classes'],
-    fill: rowsIn('actionClasses', (i) => ({
-      ...row(`action${i}`),
-      ...{ workspaceId, name: `action${i}`, description: null, type: 'code' as const },
-      ...{ key: `action${i}`, noCodeConfig: null },
-    })),
-    request: (i) =>
-      asKey('POST', `${management}/action-classes`, {
-        workspaceId,
-        name: `new${i}`,
-        type: 'code',
-        key: `new${i}`,
-      }),
-  },
-  {
-    table: 'segments',
-    owner: ['workspaceId', workspaceId],
-    max: 500,
-    refusal: [403, 'A workspace can have 500 segments'],
-    fill: rowsIn('segments', (i) => ({
-      ...row(`segment${i}`),
-      ...{
-        workspaceId,
-        title: `segment${i}`,
-        description: null,
-        filters: '[]',
-      },
-    })),
-    request: (i) => asKey('POST', `${management}/segments`, { workspaceId, title: `new${i}` }),
-  },
-  {
-    table: 'languages',
-    owner: ['workspaceId', workspaceId],
-    max: 200,
-    refusal: [403, 'A workspace can have 200 languages'],
-    fill: rowsIn('languages', (i) => ({
-      ...row(`language${i}`),
-      ...{ workspaceId, code: `de-x${i}`, alias: null },
-    })),
-    request: (i) => asKey('POST', `${management}/languages`, { workspaceId, code: `fr-new${i}` }),
   },
   {
     table: 'contactAttributeKeys',

@@ -90,13 +90,6 @@ t.test('the account page: its data, and a key that is created, used, shown once 
   const again = await send(browser, path, {});
   t.equal(again.status, 404, 'revoking again changes nothing');
   t.match(again.text, /role="alert">API Key not found/);
-
-  const whole = await send(browser, '/account/api-keys', {
-    label: 'all',
-    reach: /<option value="(\w+)">All/.exec(page.text)?.[1] ?? '',
-    permission: 'manage',
-  });
-  t.equal(whole.status, 200);
 });
 
 t.test('two workspaces with one name can be told apart wherever they are named', async (t) => {
@@ -119,32 +112,19 @@ t.test('two workspaces with one name can be told apart wherever they are named',
 t.test('a key that cannot be created: the mistake at its field', async (t) => {
   const browser = await logInOwner(api);
   const reach = await firstOrganization(api);
-  for (const [fields, text] of [
-    [
-      { label: ' ', reach, permission: 'read' },
-      /id="label-error">Name of the key must have more than spaces/,
-    ],
-    [
-      { label: 'x'.repeat(256), reach, permission: 'read' },
-      /id="label-error">Name of the key must have at most 255/,
-    ],
+  const make = (fields: Record<string, string>) =>
+    send(browser, '/account/api-keys', { label: 'x', reach, permission: 'read', ...fields });
+  for (const [label, problem] of [
+    [' ', 'must have more than spaces'],
+    ['x'.repeat(256), 'must have at most 255'],
   ] as const) {
-    const reply = await send(browser, '/account/api-keys', fields);
+    const reply = await make({ label });
     t.equal(reply.status, 400);
-    t.match(reply.text, text);
+    t.match(reply.text, `id="label-error">Name of the key ${problem}`);
   }
-  for (const [wanted, permission, status] of [
-    ['other', 'read', 401],
-    [reach, 'own', 401],
-    [`${reach}:other`, 'read', 400],
-  ]) {
-    const reply = await send(browser, '/account/api-keys', {
-      label: 'x',
-      reach: `${wanted}`,
-      permission: `${permission}`,
-    });
-    t.equal(reply.status, status, `${wanted} ${permission}`);
-  }
+  t.equal((await make({ reach: 'other' })).status, 401);
+  t.equal((await make({ permission: 'own' })).status, 401);
+  t.equal((await make({ reach: `${reach}:other` })).status, 400);
 });
 
 t.test('changes nothing without a session or a CSRF token', async (t) => {
@@ -165,15 +145,6 @@ t.test('changes nothing without a session or a CSRF token', async (t) => {
     .where('label', '=', 'First key')
     .executeTakeFirstOrThrow();
   t.equal((await browser.call('POST', `/account/api-keys/${id}/revoke`, '', html)).status, 403);
-  const { csrfToken } = (await browser.call('GET', '/api/auth/csrf')).json;
-  for (const site of ['cross-site', 'same-site']) {
-    form.set('csrfToken', csrfToken);
-    const reply = await browser.call('POST', '/account/api-keys', form.toString(), {
-      ...html,
-      'sec-fetch-site': site,
-    });
-    t.equal(reply.status, 403, site);
-  }
   t.notMatch((await open(browser, '/account')).text, 'stolen');
 });
 
