@@ -93,23 +93,17 @@ async function permissionsOf(
   return new Map(listed.map(({ workspaceId, permission }) => [workspaceId, permission]));
 }
 
-interface UseRecorder {
-  /**
-   * Writes `lastUsedAt`, if the stored time is old enough. No request waits for the write, and a failed one is not
-   * repeated.
-   */
-  record(key: FoundApiKey): void;
-}
-
-export function createUseRecorder(db: Database, clock: Clock): UseRecorder {
+/**
+ * Returns a function that writes `lastUsedAt`, if the stored time is old enough. No request waits for the write, and a
+ * failed one is not repeated.
+ */
+export function createUseRecorder(db: Database, clock: Clock): (key: FoundApiKey) => void {
   const note = createBookkeeping();
-  return {
-    record({ principal: { apiKeyId }, lastUsedAt }) {
-      const now = clock();
-      const isRecent = lastUsedAt !== null && Math.abs(now - Date.parse(lastUsedAt)) < LAST_USED_PRECISION_MS;
-      if (isRecent) return;
-      const lastUse = { lastUsedAt: toTimestamp(now) };
-      note(apiKeyId, () => db.updateTable('apiKeys').set(lastUse).where('id', '=', apiKeyId).execute());
-    },
+  return ({ principal: { apiKeyId }, lastUsedAt }) => {
+    const now = clock();
+    const isRecent = lastUsedAt !== null && Math.abs(now - Date.parse(lastUsedAt)) < LAST_USED_PRECISION_MS;
+    if (isRecent) return;
+    const lastUse = { lastUsedAt: toTimestamp(now) };
+    note(apiKeyId, () => db.updateTable('apiKeys').set(lastUse).where('id', '=', apiKeyId).execute());
   };
 }

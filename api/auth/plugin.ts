@@ -71,14 +71,14 @@ interface AuthOptions {
 export const authPlugin = fastifyPlugin<AuthOptions>(
   async (app, { db, clock, publicUrl, findSurface }) => {
     await app.register(fastifyCookie);
-    const uses = createUseRecorder(db, clock);
+    const recordUse = createUseRecorder(db, clock);
     const askedAt = new WeakMap<FastifyRequest, Millis>();
 
     const authenticate: Authenticate = async (request, accepted) => {
       const key = accepted === 'session' ? null : presentedKey(request.headers);
       if (key !== null) {
         const found = await findApiKey(db, key);
-        if (found !== null) uses.record(found);
+        if (found !== null) recordUse(found);
         return found?.principal ?? null;
       }
       const token = accepted === 'key' ? null : sessionCookie(request.cookies);

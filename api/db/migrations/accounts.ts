@@ -68,7 +68,6 @@ export const accounts = {
     userId: ownedBy('users'),
     purpose: oneOf<'verifyEmail' | 'resetPassword' | 'changeEmail'>(),
     email: text,
-    createdAt: text,
     expiresAt: text,
   },
   /** Rows are never changed. Old ones are deleted. */
@@ -129,7 +128,7 @@ export const indexesOfAccounts: Indexes = {
   users: [without('emailVerified', index('unverified', 'id'))],
   memberships: [unique('organizationId', 'userId'), index('userId')],
   sessions: [index('userId'), index('expiresAt')],
-  accountTokens: [index('userId', 'userId', 'purpose', 'createdAt'), index('expiresAt')],
+  accountTokens: [index('userId', 'userId', 'purpose'), index('expiresAt')],
   auditEvents: [index('timestamp')],
   workspaces: [index('organizationId'), having('deletingAt', index('deleting', 'deletingAt'))],
   apiKeys: [index('organizationId'), index('createdBy')],

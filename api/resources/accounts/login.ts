@@ -42,7 +42,6 @@ export const texts = {
   unverified: 'Email Verification is Pending',
   invalidToken: 'Either a user does not match the provided token or the token is invalid',
   alreadyVerified: 'Email already verified',
-  passwordNeeded: 'This link needs a password for the account: send it as "password"',
 } as const;
 
 interface Login {
@@ -87,7 +86,6 @@ export async function redeemVerification(context: Context, fieldOf: FieldOf): Pr
   if (token === '') return refused(texts.invalidToken, 'token_not_provided', null);
   const link = usable(await findToken(db, 'verifyEmail', token, clock()));
   if ('kind' in link) return link;
-  if (password === '') return refused(texts.passwordNeeded, 'no_credentials_provided', link.user.id);
   const chosen = name === '' ? {} : { name: plainName(name) };
   const passwordHash = await passwords.hash(passwordIn(password));
 

@@ -84,16 +84,11 @@ export async function noteLogin(db: Database, id: string, now: Timestamp): Promi
 /** Creates the token of a link, and deletes expired ones. @param email the address that gets the link */
 export async function insertToken(
   db: Database,
-  token: {
-    readonly userId: string;
-    readonly purpose: Purpose;
-    readonly email: string;
-  },
+  link: { readonly userId: string; readonly purpose: Purpose; readonly email: string },
   now: Millis,
   random: Random,
 ): Promise<string> {
   const text = newToken(random);
-  const { userId, purpose, email } = token;
   const ended = db
     .selectFrom('accountTokens')
     .select('hashedToken')
@@ -102,12 +97,9 @@ export async function insertToken(
   await db
     .insertInto('accountTokens')
     .values({
-      userId,
-      purpose,
-      email,
+      ...link,
       hashedToken: hashToken(text),
-      createdAt: toTimestamp(now),
-      expiresAt: toTimestamp(now + lifetimes[purpose]),
+      expiresAt: toTimestamp(now + lifetimes[link.purpose]),
     })
     .execute();
   return text;
