@@ -29,8 +29,8 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     ...client.flatMap((url) => [
       `POST ${url}/user`,
       `PUT ${url}/responses/{responseId}`,
-      `POST ${url}/surveys/{surveyId}/pin`,
     ]),
+    'POST /api/v1/client/{workspaceId}/surveys/{surveyId}/pin',
     'PUT /api/v1/client/{workspaceId}/contacts/{userId}/attributes',
     'PUT /api/v1/client/{workspaceId}/people/{userId}/attributes',
     'GET /api/v1/client/{workspaceId}/identify/contacts/{userId}',
