@@ -1,3 +1,4 @@
+/** What a state contains, and for how long. The replies are in test/conversations/sdk.md. */
 import t from 'tap';
 import { actionClasses } from '#api/resources/action-classes/store.ts';
 import { languages } from '#api/resources/languages/store.ts';
@@ -5,7 +6,6 @@ import { newId } from '#api/values/ids.ts';
 import { addSurvey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';
 
-const HOUR_MS = 3_600_000;
 const api = await startApi(t);
 const { db, random } = api.context;
 const path = `/api/v1/client/${workspaceId}/environment`;
@@ -23,39 +23,7 @@ await actionClasses.insert(db, code);
 const german = { ...row(), code: 'de', alias: 'german' };
 await languages.insert(db, german);
 
-const settings = {
-  id: workspaceId,
-  recontactDays: 7,
-  clickOutsideClose: true,
-  overlay: 'none',
-  placement: 'bottomRight',
-  inAppSurveyBranding: true,
-  styling: { allowStyleOverwrite: true, brandColor: { light: '#64748b' } },
-};
 const state = async () => (await api.client('GET', path)).json.data;
-
-t.test('200: an empty workspace, in both formats', async (t) => {
-  const reply = await api.client('GET', path);
-  t.equal(reply.status, 200);
-  t.equal(reply.headers['content-type'], 'application/json; charset=utf-8');
-  t.equal(
-    reply.headers['cache-control'],
-    'public, s-maxage=60, max-age=60, stale-while-revalidate=60, stale-if-error=60',
-  );
-  t.equal(reply.headers['access-control-allow-origin'], '*');
-  const { data } = reply.json;
-  const { id, name, type, key, noCodeConfig } = code;
-  t.strictSame(data.project, settings);
-  t.match(data.actionClasses, [{ name: 'Sign up' }]);
-  t.strictSame(data.data.actionClasses, [{ id, type, name, key, noCodeConfig }]);
-  t.strictSame(data.data.workspace, settings);
-  t.strictSame(data.data.project, settings);
-  t.strictSame(data.data.settings, settings);
-  t.strictSame(data.surveys, []);
-  t.strictSame(data.data.surveys, []);
-  const left = Date.parse(data.expiresAt) - api.context.clock();
-  t.ok(left <= HOUR_MS && left > HOUR_MS - 5 * 60_000, 'all processes have the same windows of five minutes');
-});
 
 t.test('200: plain strings at the top, localized maps inside', async (t) => {
   const survey = await addSurvey(api, {
@@ -149,30 +117,6 @@ t.test('200: only running app surveys, newest first, at most 30', async (t) => {
   t.strictSame(idsOf(data.data.surveys), ids.slice(0, 30));
 });
 
-t.test('200: every change of a survey is visible at once', async (t) => {
-  await api.addWorkspace('ws2');
-  const key = await api.addKey({ ws2: 'manage' });
-  const count = async (): Promise<number> =>
-    (await api.client('GET', '/api/v1/client/ws2/environment')).json.data.surveys.length;
-  const write = (method: 'POST' | 'PUT' | 'DELETE', url: string, body?: unknown) =>
-    api.client(method, `/api/v1/management/surveys${url}`, body, { 'x-api-key': key });
-  t.equal(await count(), 0);
-  const made = await write('POST', '', {
-    workspaceId: 'ws2',
-    name: 'x',
-    type: 'website',
-    status: 'inProgress',
-    questions: [{ id: 'q', type: 'nps', headline: 'x' }],
-  });
-  t.equal(await count(), 1);
-  await write('PUT', `/${made.json.data.id}`, { status: 'paused' });
-  t.equal(await count(), 0);
-  await write('PUT', `/${made.json.data.id}`, { status: 'inProgress' });
-  t.equal(await count(), 1);
-  await write('DELETE', `/${made.json.data.id}`);
-  t.equal(await count(), 0);
-});
-
 t.test('200: other changes are visible within a minute', async (t) => {
   api.advance(60_000);
   await state();
@@ -183,58 +127,12 @@ t.test('200: other changes are visible within a minute', async (t) => {
   t.equal((await state()).project.recontactDays, 9);
 });
 
-t.test('200: aliases of the path give the same reply', async (t) => {
-  const expected = (await api.client('GET', path)).text;
-  for (const alias of [
-    `/api/v2/client/${workspaceId}/environment`,
-    `/api/v1/client/${workspaceId}/app/environment`,
-    `/api/v1/client/${workspaceId}/website/environment`,
-  ]) {
-    t.equal((await api.client('GET', alias)).text, expected, alias);
-  }
-  t.equal((await api.client('HEAD', path)).status, 200);
-});
-
 t.test('200: the first fetch completes the setup of the app', async (t) => {
   const fresh = await startApi(t);
   const isSetUp = async () => (await fresh.manage('GET', '/api/v1/me')).json.appSetupCompleted;
   t.equal(await isSetUp(), false);
   await fresh.client('GET', path);
   await until(isSetUp, 'the set-up is complete');
-});
-
-t.test('400: malformed ids; 404: unknown ids', async (t) => {
-  const malformed = await api.client('GET', '/api/v1/client/Not-An-Id/environment');
-  t.equal(malformed.status, 400);
-  t.strictSame(malformed.json, { code: 'bad_request', message: 'Invalid ID format', details: {} });
-  const unknown = await api.client('GET', '/api/v1/client/nope/environment');
-  t.equal(unknown.status, 404);
-  t.strictSame(unknown.json, {
-    code: 'not_found',
-    message: 'Workspace not found',
-    details: { resource_id: 'nope', resource_type: 'Workspace' },
-  });
-  t.equal(unknown.headers['cache-control'], 'private, no-store', 'an error is not cached');
-  t.equal(unknown.headers['access-control-allow-origin'], '*');
-});
-
-t.test('304: an unchanged state is not sent again', async (t) => {
-  const api = await startApi(t);
-  await addSurvey(api, { type: 'app', status: 'inProgress' });
-  const url = `/api/v1/client/${workspaceId}/environment`;
-  const first = await api.client('GET', url);
-  const { etag } = first.headers;
-  t.match(etag, /^"[\w-]{27}"$/);
-  const same = await api.client('GET', url, undefined, { 'if-none-match': `W/"x", ${etag}` });
-  t.equal(same.status, 304);
-  t.equal(same.text, '');
-  t.equal(same.headers.etag, etag);
-  t.equal(same.headers['cache-control'], first.headers['cache-control']);
-  t.equal(same.headers['access-control-allow-origin'], '*');
-  await addSurvey(api, { type: 'app', status: 'inProgress', name: 'Another' });
-  const changed = await api.client('GET', url, undefined, { 'if-none-match': String(etag) });
-  t.equal(changed.status, 200);
-  t.not(changed.headers.etag, etag);
 });
 
 t.test('200: names of surveys, and names and filters of segments, are not sent', async (t) => {
