@@ -26,10 +26,7 @@ const listed: Readonly<Record<Expected, readonly string[]>> = {
     'POST /api/v2/management/webhooks',
   ],
   same: [
-    ...client.flatMap((url) => [
-      `POST ${url}/user`,
-      `PUT ${url}/responses/{responseId}`,
-    ]),
+    ...client.flatMap((url) => [`POST ${url}/user`, `PUT ${url}/responses/{responseId}`]),
     'POST /api/v1/client/{workspaceId}/surveys/{surveyId}/pin',
     'PUT /api/v1/client/{workspaceId}/contacts/{userId}/attributes',
     'PUT /api/v1/client/{workspaceId}/people/{userId}/attributes',
