@@ -13,8 +13,6 @@ const LENGTH = 2 * 1_048_576;
 const bounded: Readonly<Record<string, number>> = {
   // A User-Agent is cut before it is matched.
   '\\biPad\\b|\\bTablet\\b|\\bAndroid\\b(?!.*\\bMobile\\b)': 1_024,
-  // File names are cut before they are cleaned.
-  '%+(?=[0-9A-Fa-f]{2})': 1_000,
   // The operator writes these settings.
   '^([^<>\\p{Cc}]*)<([^<>]+)>$': 1_000,
   '^[^\\s@<>,;:"\\\\]+@[^\\s@<>,;:"\\\\]+$': 1_000,
@@ -22,7 +20,6 @@ const bounded: Readonly<Record<string, number>> = {
   '^[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$': 1_000,
   // Node bounds headers.
   '^bearer +(fbk_\\S+)\\s*$': 16_384,
-  '^multipart\\/form-data\\s*;': 16_384,
   // These are names of files in a path.
   '\\.([^./\\\\]+)$': 16_384,
   '--fid--[0-9a-f-]{36}(?=\\.[^.]*$)': 16_384,
