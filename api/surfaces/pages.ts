@@ -4,7 +4,7 @@
  */
 
 import { accountRoutes } from '#api/resources/accounts/account-routes.ts';
-import { loginRoutes } from '#api/resources/accounts/login-routes.ts';
+import { loginRoutes, sessionRoutes } from '#api/resources/accounts/login-routes.ts';
 import { accountPages } from '#api/resources/accounts/pages.ts';
 import { healthRoutes } from '#api/resources/health/routes.ts';
 import { homeRoutes } from '#api/resources/home/routes.ts';
@@ -23,6 +23,7 @@ export const pages: Surface = {
   routes: [
     healthRoutes,
     loginRoutes,
+    sessionRoutes,
     accountPages,
     accountRoutes,
     fileRoutes,

@@ -86,6 +86,31 @@ export const loginRoutes: Routes = async (app, { context }) => {
     },
   );
 
+  function refuse(request: FastifyRequest, reply: FastifyReply, text: string) {
+    if (isFromPage(request)) {
+      const shown = { status: 401, message: alert(escapeHtml(text)), given: request.body, errors: {} };
+      return sendLoginForm(context, reply, shown);
+    }
+    // Clients recognise this case by the address, not by the status.
+    if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
+    return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
+  }
+
+  /** @param next the page that follows the form of a page, if the form names none */
+  function goOn(request: FastifyRequest, reply: FastifyReply, next: string) {
+    const fallback = isFromPage(request) ? publicUrl + next : '';
+    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl') || fallback, publicUrl));
+  }
+
+  function askForForm(request: FastifyRequest, reply: FastifyReply) {
+    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
+  }
+};
+
+/** Programs and pages ask these routes before and after a login. */
+export const sessionRoutes: Routes = async (app, { context }) => {
+  const { publicUrl } = context.config;
+
   app.get(
     '/api/auth/csrf',
     {
@@ -122,26 +147,6 @@ export const loginRoutes: Routes = async (app, { context }) => {
       const { search } = new URL(request.url, publicUrl);
       return redirect(request, reply, `${publicUrl}/auth/login${search}`);
     });
-  }
-
-  function refuse(request: FastifyRequest, reply: FastifyReply, text: string) {
-    if (isFromPage(request)) {
-      const shown = { status: 401, message: alert(escapeHtml(text)), given: request.body, errors: {} };
-      return sendLoginForm(context, reply, shown);
-    }
-    // Clients recognise this case by the address, not by the status.
-    if (wantsJson(request.body) && text !== texts.unverified) reply.code(401);
-    return go(request, reply, `${publicUrl}/api/auth/error?error=${encodeURIComponent(text)}`);
-  }
-
-  /** @param next the page that follows the form of a page, if the form names none */
-  function goOn(request: FastifyRequest, reply: FastifyReply, next: string) {
-    const fallback = isFromPage(request) ? publicUrl + next : '';
-    return go(request, reply, callbackUrl(fieldOf(request.body, 'callbackUrl') || fallback, publicUrl));
-  }
-
-  function askForForm(request: FastifyRequest, reply: FastifyReply) {
-    return go(request, reply, `${publicUrl}/api/auth/signin?csrf=true`);
   }
 
   function described(id: string, name: string) {
