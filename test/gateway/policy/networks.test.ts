@@ -66,26 +66,6 @@ t.test('an unchanged file is not read again', async (t) => {
   t.equal(networksOf(load('203.0.113.0/24 other')), other);
 });
 
-t.test('two identifiers name the same file: it is read once, and each counts for itself', async (t) => {
-  let reads = 0;
-  const set = loadPolicies(
-    FILE.replace(
-      'plan-of: { source: [{ header: x-key }] }',
-      'plan-of: { source: [{ network: networks.txt }] }',
-    ).replace(/.*strangers.*\n/, ''),
-    'p.yaml',
-    () => {
-      reads++;
-      return NETWORKS;
-    },
-  );
-  t.equal(reads, 1);
-  t.strictSame(
-    set.identifiers.map(({ name, kind }) => `${name} ${kind}`),
-    ['ip address', 'provider network', 'plan-of network'],
-  );
-});
-
 t.test('mistakes and warnings of allow and deny by name', async (t) => {
   const policies = FILE.slice(FILE.indexOf('identifiers:'));
   const lists = (rows: string) => load(NETWORKS, `version: 1\n${rows}\n${policies}`);

@@ -118,19 +118,6 @@ t.test('an operator sees on which days a client was here, and a reset deletes th
   await until(isCounted, 'it is a newcomer at the other gateway too');
 });
 
-t.test('of the new clients of a day, one IPv6 network has a quarter', async (t) => {
-  await insideLongWindow();
-  await insideLongWindow(DAY_MS, 120_000);
-  const redis = await startRedis(t);
-  const { ask, gateways } = await start(t, redis, FILE.replace('keys:', 'newPerDay: 8, keys:'));
-  await until(() => gateways.every(({ gateway }) => gateway.report(false).replicas === 2));
-  const stored = async (): Promise<number> => (await redis.client.keys('fg:{*}:days')).length;
-  for (let i = 0; i < 12; i++) t.equal((await ask(i, `2001:db8:1:${i}::1`)).status, 200);
-  await until(async () => (await stored()) === 2);
-  for (let i = 0; i < 12; i++) t.equal((await ask(i, `192.0.2.${i}`)).status, 200);
-  await until(async () => (await stored()) === 8, 'all others have the rest');
-});
-
 t.test('a new installation denies nobody', async (t) => {
   await insideLongWindow();
   const redis = await startRedis(t);
