@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { startApi, workspaceId } from '#test/support/api-app.ts';
+import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { addFileRow } from '#test/support/files.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
@@ -134,3 +134,40 @@ t.test('404: no upload target if files are in S3', async (t) => {
   });
   t.equal((await inS3.client('POST', path)).status, 404);
 });
+
+t.test(
+  'a grant is for 5 MiB of a public file, 10 MiB of an answer, and less where its question says so',
+  async (t) => {
+    const api = await startApi(t);
+    const question = (id: string, more = {}) => ({
+      id,
+      type: 'fileUpload',
+      headline: 'A file?',
+      allowMultipleFiles: false,
+      ...more,
+    });
+    const longest = 'e'.repeat(255);
+    const { json } = await api.client(
+      'POST',
+      '/api/v1/management/surveys',
+      {
+        ...{ workspaceId, name: 'Files', type: 'link', status: 'inProgress' },
+        questions: [question('any'), question(longest, { maxSizeInMB: 2 })],
+      },
+      { 'x-api-key': apiKey },
+    );
+    const surveyId = json.data.id;
+    const bytesOf = async (route: string, more: object): Promise<unknown> => {
+      const request = { fileName: 'a.pdf', fileType: 'application/pdf', ...more };
+      const { json, text } = await api.client('POST', route, request, { 'x-api-key': apiKey });
+      const policy = json.data?.presignedFields.Policy;
+      return policy === undefined ? text : JSON.parse(Buffer.from(policy, 'base64').toString()).bytesMax;
+    };
+    const MIB = 1_048_576;
+    t.equal(await bytesOf('/api/v1/management/storage', { environmentId: workspaceId }), 5 * MIB);
+    const client = `/api/v1/client/${workspaceId}/storage`;
+    t.equal(await bytesOf(client, { surveyId, elementId: 'any' }), 10 * MIB);
+    t.equal(await bytesOf(client, { surveyId, elementId: longest }), 2 * MIB);
+    t.equal(await bytesOf(client, { surveyId }), 10 * MIB, 'any of its questions');
+  },
+);
