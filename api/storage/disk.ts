@@ -96,7 +96,8 @@ export function createDiskStorage({ folder, publicUrl, signer, clock, random }: 
       await asked(removeLeftovers(incoming, clock() - LEFTOVER_MS));
       const probe = pathOf('probe');
       await asked(write(probe, Buffer.from('Can this folder be written to?')));
-      await asked(rm(probe));
+      // Another process that starts may have deleted it.
+      await asked(rm(probe, { force: true }));
     },
 
     async close() {},

@@ -78,6 +78,11 @@ t.test('a start deletes the partial files of a dead process, but no recent ones'
   t.strictSame(readdirSync(join(folder, 'incoming')), ['young']);
 });
 
+t.test('processes that start at once do not disturb the check of each other', async (t) => {
+  const disk = diskIn(temporaryFolder(t));
+  await t.resolves(Promise.all(Array.from({ length: 30 }, () => disk.check())));
+});
+
 t.test('a folder that cannot be used, or disappears: the error says what to do', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'a-file');
