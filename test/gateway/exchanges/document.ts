@@ -94,16 +94,21 @@ export function readExchanges(page: string): Case[] {
 
 const HEAD = /(?:^|\n\n)(?:[^\n]* HTTP\/\d\.\d|HTTP\/\d\.\d \d{3}[^\n]*)(?:\n[^\n]+)*$/;
 
-/** Returns the bytes of a block, in latin1. */
-export function bytesOf(text: string): string {
-  return (HEAD.test(text) && !text.endsWith('…') ? `${text}\n\n` : text)
-    .replaceAll('\n', '\r\n')
+/** Writes escaped bytes and repeated parts in full. */
+export function unescaped(text: string): string {
+  return text
     .replace(/\\(?:x([0-9a-f]{2})|([rnt0]))/g, (_, hex: string | undefined, letter = '') =>
       hex === undefined
         ? ({ r: '\r', n: '\n', t: '\t', 0: '\0' }[letter as string] ?? '')
         : String.fromCharCode(Number.parseInt(hex, 16)),
     )
     .replace(/⟦([^⟧]+)\*(\d+)⟧/g, (_, part: string, times: string) => part.repeat(Number(times)));
+}
+
+/** Returns the bytes of a block, in latin1. */
+export function bytesOf(text: string): string {
+  const isHead = HEAD.test(text) && !text.endsWith('…');
+  return unescaped((isHead ? `${text}\n\n` : text).replaceAll('\n', '\r\n'));
 }
 
 /** What is expected of a message. */

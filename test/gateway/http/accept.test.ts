@@ -1,58 +1,16 @@
-/** Tests which requests get a reply in HTML. */
+/** Which requests get a reply in HTML: the cases of accept.md, and several fields. */
+import { join } from 'node:path';
 import t from 'tap';
 import { prefersHtml } from '#gateway/http/accept.ts';
+import { arrowCases } from '#test/support/arrow-cases.ts';
 
-const CHROME =
-  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7';
-const FIREFOX = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'accept.md')))
+  t.test(heading, async (t) => {
+    for (const [accept = '', format] of cases)
+      t.equal(prefersHtml(['Host', 'a', 'aCCept', accept]), format === 'page', accept);
+  });
 
-const PAGE = [
-  CHROME,
-  FIREFOX,
-  'text/html',
-  'TEXT/HTML',
-  'text/html;charset=utf-8',
-  'text/html ; q=0.9 , */* ; q=0.8',
-  'text/html;q=0.2',
-  'text/html, application/json;q=0.9',
-  'application/json;q=0.5, text/html;q=0.501',
-  'text/html, application/*;q=0.9, */*',
-  'text/html;q=0.3, text/html;level=1;q=0.8, application/problem+json;q=0.5',
-];
-
-const DATA = [
-  '*/*',
-  '',
-  'application/json',
-  'application/json, text/plain, */*',
-  'application/json, text/html;q=0.9',
-  'application/problem+json, text/html;q=0.9',
-  'application/vnd.api+json, text/html;q=0.9',
-  'text/html, application/json',
-  'text/html, */*',
-  'text/html;q=0.8, */*;q=0.8',
-  'text/*',
-  'text/html;q=0',
-  'text/html;q=0.000',
-  'text/html;q=1.5',
-  'text/html;q=x',
-  'text/html;q=-1',
-  'text/html;q=',
-  'text/html;q=0.1234',
-  'text/htmlx',
-  'xtext/html',
-  '"text/html"',
-  'application/xhtml+xml',
-  'image/png',
-  ';q=1,,,;;',
-];
-
-t.test('HTML: text/html is listed, and ranks above JSON', async (t) => {
-  for (const accept of PAGE) t.equal(prefersHtml(['Host', 'a', 'aCCept', accept]), true, accept);
-});
-
-t.test('JSON: everything else', async (t) => {
-  for (const accept of DATA) t.equal(prefersHtml(['Accept', accept]), false, accept);
+t.test('only Accept counts', async (t) => {
   t.equal(prefersHtml([]), false);
   t.equal(prefersHtml(['Host', 'a', 'Accept-Language', 'text/html', 'Accepted', 'text/html']), false);
 });

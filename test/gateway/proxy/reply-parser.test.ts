@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { BrokenReplyError } from '#gateway/proxy/exchange.ts';
 import { ReplyParser } from '#gateway/proxy/reply-parser.ts';
+import { unescaped } from '#test/gateway/exchanges/document.ts';
 
 interface Case {
   readonly name: string;
@@ -33,12 +34,6 @@ function readCases(): Case[] {
   });
 }
 
-const unescaped = (text: string): string =>
-  text.replace(/\\(?:x([0-9a-f]{2})|([rnt0]))/g, (_, hex: string | undefined, letter: string) =>
-    hex === undefined
-      ? ({ r: '\r', n: '\n', t: '\t', 0: '\0' }[letter] ?? '')
-      : String.fromCharCode(Number.parseInt(hex, 16)),
-  );
 /** Bodies are shown as JSON, which has no \x. */
 const unescapedLine = (line: string): string => (line.startsWith('body ') ? line : unescaped(line));
 

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { unescaped } from '#test/gateway/exchanges/document.ts';
 
 /** RFC 9110 and RFC 9112 ask this of a server that receives the bytes. The page has the meaning of each. */
 export type Demand =
@@ -37,14 +38,10 @@ export interface Case extends Written {
 
 export const HOST = 'Host: a.example:8080';
 
-/** Writes each `⟦text*200⟧` in full. */
-export const expanded = (text: string): string =>
-  text.replace(/⟦([^⟧]+)\*(\d+)⟧/g, (_, part: string, times: string) => part.repeat(Number(times)));
-
 const written: readonly Written[] = parse(readFileSync(join(import.meta.dirname, 'cases.yaml'), 'utf8'));
 
 export const CASES: readonly Case[] = written.map(({ sent, why = '', ...one }) => ({
   ...one,
-  sent: [sent].flat().map(expanded),
+  sent: [sent].flat().map(unescaped),
   why,
 }));

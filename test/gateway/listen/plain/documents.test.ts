@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { unescaped } from '#test/gateway/exchanges/document.ts';
 import { Readers, type Reading } from './readers.ts';
 
 interface Case {
@@ -21,13 +22,6 @@ function readCases(): Case[] {
     return { name, bytes, log: log.split('\n') };
   });
 }
-
-const unescaped = (text: string): string =>
-  text.replace(/\\(?:x([0-9a-f]{2})|([rnt0]))/g, (_, hex: string | undefined, letter: string) =>
-    hex === undefined
-      ? ({ r: '\r', n: '\n', t: '\t', 0: '\0' }[letter] ?? '')
-      : String.fromCharCode(Number.parseInt(hex, 16)),
-  );
 
 /** Formats the requests that were read, and their replies. */
 function outcomeOf({ requests, statuses, isClosed }: Reading): string[] {
