@@ -107,6 +107,13 @@ export function parsePattern(text: string): unknown {
   return JSON.parse(json);
 }
 
+/** Members that the pattern does not have may be there. */
+export function opened(pattern: unknown): unknown {
+  if (Array.isArray(pattern)) return pattern.map(opened);
+  if (typeof pattern !== 'object' || pattern === null) return pattern;
+  return { ...Object.fromEntries(Object.entries(pattern).map(([name, one]) => [name, opened(one)])), '…': 0 };
+}
+
 /** Compares a value with a pattern, and learns names. @returns the difference in words; null if there is none */
 export function difference(pattern: unknown, got: unknown, names: Names, path = 'the body'): string | null {
   if (typeof pattern === 'string') return textDifference(pattern, got, names, path);

@@ -49,6 +49,7 @@ interface Expected {
   readonly arrives: Readonly<Record<string, string | null>>;
   readonly record: Readonly<Record<string, unknown>>;
   readonly why: string | readonly string[];
+  readonly explains: object;
   readonly counted: Readonly<Record<string, number>>;
 }
 
@@ -58,6 +59,7 @@ const EXPECTED: Readonly<Record<keyof Expected, true>> = {
   arrives: true,
   record: true,
   why: true,
+  explains: true,
   counted: true,
 };
 

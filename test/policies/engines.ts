@@ -7,6 +7,7 @@ import type { Test } from 'tap';
 import { identityOf } from '#gateway/identity/digest.ts';
 import type { PolicyTest } from '#gateway/policy/policy-set.ts';
 import { recordOf } from '#gateway/reply/own-reply.ts';
+import { type Explanation, explain } from '#gateway/workbench/rehearsal/explain.ts';
 import { Rehearsal } from '#gateway/workbench/rehearsal/rehearsal.ts';
 import { applyingOf, priorityOf, replyTo } from '#gateway/workbench/rehearsal/rehearsed.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -31,6 +32,8 @@ export interface Seen {
   /** Policies that apply, and the priority: no reply tells them. */
   readonly policies?: readonly string[];
   readonly priority?: string | null;
+  /** What `explain` says. */
+  readonly explained?: Explanation;
 }
 
 export interface Engine {
@@ -53,7 +56,7 @@ export async function rehearse(_: Test, { set }: Document, clock: Clock): Promis
   return {
     served: null,
     prepare: async () => undefined,
-    async ask({ test, own }, i) {
+    async ask({ test, own, expect }, i) {
       const { method, target, from, plan } = test;
       const rawHeaders = [...test.rawHeaders, ...pairsOf(own.fields)];
       const request = {
@@ -62,6 +65,11 @@ export async function rehearse(_: Test, { set }: Document, clock: Clock): Promis
         plan: plan ?? undefined,
       };
       if (test.isRegular) rehearsal.welcome(request);
+      if (expect.explains !== undefined) {
+        const explained = explain(set, rehearsal, request);
+        const { status } = explained;
+        return { status: status ?? test.reply, passes: status === null, headers: {}, body: null, explained };
+      }
       const asked = rehearsal.ask(request);
       if (asked.kind === 'allow') rehearsal.answered(asked, test.reply, test.replyHeaders, test.replyBytes);
       else if (asked.kind === 'uncovered') rehearsal.learn(asked, test.reply);

@@ -24,8 +24,8 @@
  *
  * `expect` has, beside the keys of a test, `tells` (patterns of the last reply's body), `without` (headers), `arrives` (`target` and
  * fields of the last request of the application, null for none), `record` (fields of the stored refusal), `why`
- * (patterns of what `why` says of it), and `counted` (metrics
- * of all gateways).
+ * (patterns of what `why` says of it), `counted` (metrics
+ * of all gateways), and `explains`: what `explain` says instead, which only a rehearsal can. In it `…` stands for any text.
  *
  * `<i>` is the number of a request of its step, from 0, `<text × 100>` is a text a hundred times, `<digest IDENTIFIER VALUE>` a digest, `<token sub=ada>` a signed token and `<keys>` its
  * key set. `version`, and the identifiers `ip` and `api-key`, are added where they are missing. Redis and a Cluster have their
@@ -42,6 +42,7 @@ import { DAY_MS, HISTORY_DAYS } from '#gateway/policy/groups.ts';
 import type { PolicySet } from '#gateway/policy/policy-set.ts';
 import { textOf } from '#gateway/refusals/explain.ts';
 import type { Clock } from '#shared/clock.ts';
+import { difference, opened } from '#test/conversations/document.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { startCluster } from '#test/support/redis-cluster.ts';
@@ -214,6 +215,11 @@ async function compared(
     found[name] = headerOf(name) === null ? null : told(name, String(headerOf(name)));
   }
   for (const name of expect.without ?? []) [wanted[name], found[name]] = [null, headerOf(name)];
+  if (expect.explains !== undefined)
+    [wanted.explains, found.explains] = [
+      null,
+      difference(opened(expect.explains), got.explained, new Map(), 'what explain says'),
+    ];
   if (served === null) return [found, wanted];
   for (const pattern of [expect.tells ?? []].flat()) {
     wanted[pattern] = pattern;

@@ -7,7 +7,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { difference, parsePattern } from '#test/conversations/document.ts';
+import { difference, opened, parsePattern } from '#test/conversations/document.ts';
 import { floodgateCommand } from '#test/support/cli.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
@@ -20,13 +20,6 @@ const repeated = (text: string): string =>
 /** Splits a line as a shell does that knows single quotes alone. */
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare);
-
-/** Members that the pattern does not have may be there. */
-function opened(pattern: unknown): unknown {
-  if (Array.isArray(pattern)) return pattern.map(opened);
-  if (typeof pattern !== 'object' || pattern === null) return pattern;
-  return { ...Object.fromEntries(Object.entries(pattern).map(([name, one]) => [name, opened(one)])), '…': 0 };
-}
 
 function problemOf(wanted: string, stdout: string, stderr: string): string | null {
   if (wanted.startsWith('{')) return difference(opened(parsePattern(wanted)), JSON.parse(stdout), new Map());
