@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { type ContactProfile, segmentsOf } from '#api/resources/segments/evaluate.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 import { fc } from '#test/support/fast-check.ts';
 
+const FILE = join(import.meta.dirname, 'filters.md');
 const RUNS = 300;
 const now = Date.parse('2026-03-31T12:00:00Z');
 const ago = (days: number): string => new Date(now - days * 86_400_000).toISOString();
@@ -27,9 +30,7 @@ const node = (root: unknown, operator: unknown, value?: unknown, connector: stri
   resource: { id: 'r', root, value, qualifier: { operator } },
 });
 const attribute = (key: string) => ({ type: 'attribute', contactAttributeKey: key });
-const person = { type: 'person', personIdentifier: 'userId' };
 const phone = { type: 'device', deviceType: 'phone' };
-const interaction = { type: 'surveyInteraction' };
 const members = (segments: Readonly<Record<string, unknown>>, of = profile): readonly string[] =>
   segmentsOf(
     Object.entries(segments).map(([id, filters]) => ({ id, filters })),
@@ -37,107 +38,39 @@ const members = (segments: Readonly<Record<string, unknown>>, of = profile): rea
   );
 const holds = (filters: unknown, of = profile): boolean => members({ one: filters }, of).length > 0;
 
-/** Each row: operator, value, attributes for which it is true, and those for which it is false. */
-const rows: readonly (readonly [string, unknown, readonly unknown[], readonly unknown[]])[] = [
-  ['equals', 'pro', ['pro'], ['Pro', 'prof', '', undefined]],
-  ['equals', 5, ['5', '5.0', ' 5 '], ['6', 'five', '', undefined]],
-  ['equals', 0, ['0', '-0'], ['', ' ', undefined]],
-  ['notEquals', 'pro', ['free', '', undefined], ['pro']],
-  ['notEquals', 5, ['6', 'x', undefined], ['5']],
-  ['contains', 'ro', ['pro', 'ro'], ['r o', 'RO', undefined]],
-  ['doesNotContain', 'ro', ['free', undefined], ['pro']],
-  ['startsWith', 'p', ['pro', 'p'], ['xp', undefined]],
-  ['endsWith', 'o', ['pro', 'o'], ['ox', undefined]],
-  ['isSet', '', ['x', '0', 'false'], ['', ' ', undefined]],
-  ['isNotSet', null, ['', undefined], ['x']],
-  ['lessThan', 5, ['4.9', '-1'], ['5', 'x', '', undefined]],
-  ['lessEqual', 5, ['5'], ['5.1', undefined]],
-  ['greaterThan', 5, ['5.1', '1e3'], ['5', 'Infinity', 'NaN', undefined]],
-  ['greaterEqual', -5, ['-5', '0'], ['-5.1', undefined]],
-  ['isOlderThan', { amount: 1, unit: 'days' }, [ago(1.1), '2001-01-01'], [ago(1), ago(-5), 'x', undefined]],
-  ['isOlderThan', { amount: 1, unit: 'months' }, ['2026-02-28T11:59:59Z'], ['2026-02-28T12:00:00Z']],
-  ['isNewerThan', { amount: 2, unit: 'weeks' }, [ago(14), ago(0), ago(-1)], [ago(14.1), '', undefined]],
-  ['isNewerThan', { amount: 1, unit: 'years' }, ['2025-03-31T12:00:00Z'], ['2025-03-31T11:59:59Z']],
-  ['isBefore', '2026-01-10', ['2026-01-09T23:59:59.999Z'], ['2026-01-10', 'x', undefined]],
-  ['isAfter', '2026-01-10', ['2026-01-11'], ['2026-01-10T23:59:59Z', '2026-01-09']],
-  ['isAfter', '2026-01-10T12:00:00Z', ['2026-01-10T12:00:00.001Z'], ['2026-01-10T12:00:00Z']],
-  ['isSameDay', '2026-01-10', ['2026-01-10T23:59:59Z', '2026-01-11T00:30:00+01:00'], ['2026-01-11', 'x']],
-  [
-    'isBetween',
-    ['2026-01-10', '2026-01-12'],
-    ['2026-01-10', '2026-01-12T23:59:59Z'],
-    ['2026-01-13', '2026-01-09', 'x'],
-  ],
-  ['isBetween', [1, 5], ['1', '5', '2.5'], ['0.9', '5.1', '', 'x', undefined]],
-];
-
 t.test('operators on an attribute', async (t) => {
-  for (const [operator, value, held, failed] of rows) {
-    const filters = [node(attribute('x'), operator, value)];
-    for (const [expected, given] of [
-      ...held.map((one) => [true, one] as const),
-      ...failed.map((one) => [false, one] as const),
-    ]) {
-      const attributes: Record<string, string> = given === undefined ? {} : { x: String(given) };
-      const name = `${operator} ${JSON.stringify(value)} is ${expected} for ${given}`;
-      t.equal(holds(filters, { ...profile, attributes }), expected, name);
+  const heading = 'An operator and its value, attributes that match, and some that do not';
+  for (const [operator = '', value = '', held = '', failed = ''] of casesUnder(FILE, heading)) {
+    const filters = [node(attribute('x'), operator, JSON.parse(value))];
+    for (const [expected, list] of [
+      [true, held],
+      [false, failed],
+    ] as const) {
+      for (const x of JSON.parse(list)) {
+        const attributes: Record<string, string> = x === null ? {} : { x };
+        const name = `${operator} ${value} is ${expected} for ${x}`;
+        t.equal(holds(filters, { ...profile, attributes }), expected, name);
+      }
     }
   }
 });
 
 t.test('every other kind of filter', async (t) => {
-  const any = { surveyScope: 'any' };
-  const specific = (id: string, within: unknown = null) => ({
-    ...{ surveyScope: 'specific', surveyIds: [id], within },
-  });
-  const cases: readonly (readonly [boolean, unknown, string, unknown?])[] = [
-    [true, { type: 'attribute', attributeClassName: 'plan' }, 'equals', 'pro'],
-    [false, attribute('toString'), 'isSet'],
-    [true, person, 'endsWith', '@example.com'],
-    [false, person, 'notEquals', 'ann@example.com'],
-    [true, phone, 'equals', 'phone'],
-    [false, phone, 'notEquals'],
-    [true, { type: 'device', deviceType: 'desktop' }, 'notEquals'],
-    [true, interaction, 'haveSeen', any],
-    [true, interaction, 'haveSeen', specific('s2')],
-    [false, interaction, 'haveSeen', specific('s2', { amount: 4, unit: 'weeks' })],
-    [true, interaction, 'haveNotSeen', specific('s2', { amount: 1, unit: 'months' })],
-    [false, interaction, 'haveNotSeen', { surveyScope: 'any', within: { amount: 2, unit: 'days' } }],
-    [true, interaction, 'haveCompleted', specific('s1', { amount: 3, unit: 'days' })],
-    [false, interaction, 'haveCompleted', specific('s3')],
-    [true, interaction, 'haveNotCompleted', specific('s3')],
-    [true, interaction, 'haveStartedRespondingTo', specific('s3')],
-    [false, interaction, 'haveStartedRespondingTo', specific('s1', { amount: 3, unit: 'days' })],
-  ];
-  for (const [expected, root, operator, value] of cases) {
-    const name = `${JSON.stringify(root)} ${operator} ${JSON.stringify(value)}`;
-    t.equal(holds([node(root, operator, value)]), expected, name);
-  }
+  for (const [root = '', operator, value = '', expected] of casesUnder(
+    FILE,
+    'Whether a filter of another kind matches',
+  ))
+    t.equal(
+      String(holds([node(JSON.parse(root), operator, JSON.parse(value))])),
+      expected,
+      `${root} ${operator} ${value}`,
+    );
 });
 
 t.test('what is no filter, or has no value that its operator knows, matches nobody', async (t) => {
-  const unknown: readonly unknown[] = [
-    'x',
-    {},
-    { resource: 'x' },
-    { resource: { root: phone, value: 'phone' } },
-    node({ type: 'weather' }, 'equals', 'rain'),
-    node(person, 'constructor', 'x'),
-    node(attribute('plan'), 'notEquals', {}),
-    node(attribute('plan'), 'doesNotContain', 5),
-    ...[{ amount: 0, unit: 'days' }, { amount: 1.5, unit: 'days' }, { amount: 1_000, unit: 'days' }, 5].map(
-      (value) => node(attribute('since'), 'isNewerThan', value),
-    ),
-    node(attribute('since'), 'isNewerThan', { amount: 1, unit: 'hours' }),
-    ...[['2026-01-01'], ['2026-01-01', 5], ['2026-01-01', 'x'], 'x'].map((value) =>
-      node(attribute('since'), 'isBetween', value),
-    ),
-    node(interaction, 'haveNotDreamed', { surveyScope: 'any' }),
-    node(interaction, 'haveNotSeen', {}),
-    node(interaction, 'haveNotSeen', { surveyScope: 'any', within: {} }),
-  ];
   const of = { ...profile, attributes: { plan: 'pro', since: ago(0) } };
-  for (const filter of unknown) t.equal(holds([filter], of), false, JSON.stringify(filter));
+  for (const [filter = ''] of casesUnder(FILE, 'What is no filter, or has no value that its operator knows'))
+    t.equal(holds([JSON.parse(filter)], of), false, filter);
   t.equal(holds('x'), false);
   t.equal(holds([]), true, 'without filters everybody matches');
 });
