@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { BucketState } from '#gateway/limiter/bucket-state.ts';
 import { type Decision, decide } from '#gateway/limiter/decision.ts';
-import { retryAfterSeconds, type Spent, type Verdict } from '#gateway/limiter/limiter.ts';
+import { retryAfterSeconds, type Spent } from '#gateway/limiter/limiter.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
-import { arrowCases } from '#test/support/arrow-cases.ts';
+import { arrowCases, casesUnder } from '#test/support/arrow-cases.ts';
 import { part, policy } from '#test/support/spend.ts';
 
 /** One bucket of a charge: its policy, the usage before it (-1 if not charged), and its end. */
@@ -46,7 +46,12 @@ const mark = policy('mark', 5, 60, { index: 4, mode: 'mark' });
 
 const KNOWN: Readonly<Record<string, Policy>> = { five, hundred, hourly, shadow, mark };
 
-for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'decision.md')))
+const CASES = join(import.meta.dirname, 'decision.md');
+const RETRY_AFTER =
+  'Retry-After: whole seconds, the largest of the denying policies, and a random part of its own policy';
+
+for (const { heading, cases } of arrowCases(CASES)) {
+  if (heading === RETRY_AFTER) continue;
   t.test(heading, async (t) => {
     for (const [asked = '', expected] of cases) {
       const [, admitted, list = '', share, position] =
@@ -59,6 +64,7 @@ for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'decision.
       t.equal(text(decide(spent(Number(admitted), buckets, shares), Number(position))), expected, asked);
     }
   });
+}
 
 t.test('an allowed request has what is left of each policy', async (t) => {
   t.strictSame(decide(spent(1, [told(five, 1, 1234)]), 0), {
@@ -103,52 +109,26 @@ t.test('a request without counters is allowed', async (t) => {
   t.strictSame(decide(spent(1, []), 0), { kind: 'allow', verdicts: [], shadowDenials: [], marks: [] });
 });
 
-t.test('Retry-After: whole seconds, the largest of the denying policies, at least 1', async (t) => {
-  const verdict = (resetMs: number): Verdict => ({
-    policy: five,
-    capacity: five.limit,
-    limit: five.limit,
-    remaining: 0,
-    resetMs,
-  });
-  const cases: readonly (readonly [resets: readonly number[], seconds: number])[] = [
-    [[], 1],
-    [[0], 1],
-    [[1], 1],
-    [[1000], 1],
-    [[1001], 2],
-    [[59_999.5], 60],
-    [[1000, 3_600_000, 2000], 3600],
-  ];
-  for (const [resets, seconds] of cases)
-    t.equal(retryAfterSeconds(resets.map(verdict), null), seconds, resets.join());
-});
-
-t.test('the random part of Retry-After is added to the time of its own policy', async (t) => {
-  const ends: number[] = [];
-  const most = (end: number): number => {
-    ends.push(end);
-    return end - 1;
-  };
-  const of = (resetMs: number, retryJitter: number) => ({ policy: { ...five, retryJitter }, resetMs });
-  const cases: readonly (readonly [
-    violated: readonly ReturnType<typeof of>[],
-    most: number,
-    least: number,
-  ])[] = [
-    [[of(30_001, 10)], 41, 31],
-    [[of(0, 10)], 11, 1],
-    [[of(30_000, 0)], 30, 30],
-    [[of(60_000, 0), of(30_000, 10)], 60, 60],
-    [[of(60_000, 0), of(55_000, 10)], 65, 60],
-    [[of(60_000, 5), of(55_000, 20)], 75, 60],
-  ];
-  for (const [violated, longest, shortest] of cases) {
-    t.equal(retryAfterSeconds(violated, most), longest);
-    t.equal(
-      retryAfterSeconds(violated, () => 0),
-      shortest,
+t.test(RETRY_AFTER, async (t) => {
+  for (const [violated = '', longest, shortest] of casesUnder(CASES, RETRY_AFTER)) {
+    const rows = violated === 'none' ? [] : violated.split(', ').map((row) => row.split(' ').map(Number));
+    const drawn: number[] = [];
+    const secondsWith = (most: (end: number) => number): string =>
+      String(
+        retryAfterSeconds(
+          rows.map(([resetMs = 0, retryJitter = 0]) => ({ policy: { ...five, retryJitter }, resetMs })),
+          most,
+        ),
+      );
+    const last = secondsWith((end) => {
+      drawn.push(end);
+      return end - 1;
+    });
+    t.strictSame([last, secondsWith(() => 0)], [longest, shortest], violated);
+    t.strictSame(
+      drawn,
+      rows.flatMap(([, jitter = 0]) => (jitter === 0 ? [] : [jitter + 1])),
+      `${violated}: drawn only for policies with retryJitter`,
     );
   }
-  t.strictSame(ends, [11, 11, 11, 11, 6, 21], 'drawn only for policies with retryJitter');
 });

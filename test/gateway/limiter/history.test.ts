@@ -1,9 +1,11 @@
 /** Tests which days make a client a regular: in memory and in the script of Redis, which must never differ. */
 import { deepEqual } from 'node:assert/strict';
+import { join } from 'node:path';
 import t from 'tap';
 import { daysOf, type History, regularUntil, visitedOn } from '#gateway/limiter/history.ts';
 import { VISIT } from '#gateway/limiter/visits.ts';
 import { DAY_MS, HISTORY_DAYS, type VisitRule } from '#gateway/policy/groups.ts';
+import { arrowCases } from '#test/support/arrow-cases.ts';
 import { fc } from '#test/support/fast-check.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { storeAt } from '#test/support/store.ts';
@@ -16,37 +18,15 @@ function after(days: readonly number[]): History | null {
   return history;
 }
 
-function until(days: readonly number[], of = rule(2, 30)): number | null {
-  const history = after(days);
-  return history === null ? null : regularUntil(history, of);
-}
-
-t.test('two different days within the last thirty make a regular', async (t) => {
-  t.equal(until([100]), null, 'one day');
-  t.equal(until([100, 100, 100]), null, 'more requests on one day do not help');
-  t.equal(until([100, 101]), 130, 'until the first of the two days is thirty days ago');
-  t.equal(until([100, 129]), 130);
-  t.equal(until([100, 130]), null, 'the first day is too long ago');
-  t.equal(until([100, 130, 131]), 160);
-  t.equal(until([100, 101, 102]), 131, 'the two latest days count');
-  t.equal(until([100, 200]), null, 'a client that stayed away begins again');
-});
-
-t.test('other numbers of days', async (t) => {
-  t.equal(until([1, 2], rule(3, 7)), null);
-  t.equal(until([1, 2, 7], rule(3, 7)), 8);
-  t.equal(until([1, 2, 8], rule(3, 7)), null);
-  t.equal(until([1, 2], rule(2, 2)), 3);
-  t.equal(until([1, 3], rule(2, 2)), null);
-  t.equal(until([1, 31], rule(2, HISTORY_DAYS)), 32, 'the longest history');
-});
-
-t.test('a day may be reported late', async (t) => {
-  t.equal(until([101, 100]), 130);
-  t.equal(until([101, 100, 100]), 130);
-  t.equal(until([200, 100]), null);
-  t.equal(until([200, 100, 101]), 130, 'a day that is far ahead is from a clock that was wrong');
-});
+for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'history.md')))
+  t.test(heading, async (t) => {
+    for (const [asked = '', expected] of cases) {
+      const [days = '', visits = 2, within = 30] = asked.split(/ visits | of /);
+      const history = after(days.split(' ').map(Number));
+      const ends = history === null ? null : regularUntil(history, rule(Number(visits), Number(within)));
+      t.equal(String(ends ?? 'never'), expected, asked);
+    }
+  });
 
 t.test('the days of a history are told in their order', async (t) => {
   const history = after([100, 103, 104, 120]);

@@ -1,48 +1,32 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { type BodyLength, unitsOf } from '#gateway/limiter/units.ts';
 import type { Cost } from '#gateway/policy/policy.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 
+const PAGE = join(import.meta.dirname, 'units.md');
 const NO_BODY: BodyLength = { hasBody: false, contentLength: null };
 
-function units(cost: Cost, rawHeaders: readonly string[] = [], body = NO_BODY): number {
-  return unitsOf({ cost }, 100, rawHeaders, body);
+function check(heading: string, units: (asked: string) => number): void {
+  t.test(heading, async (t) => {
+    for (const [asked = '', expected] of casesUnder(PAGE, heading))
+      t.equal(String(units(asked)), expected, asked);
+  });
 }
 
-t.test('reads a cost header as a whole number from one to the limit', async (t) => {
-  const cost: Cost = { kind: 'header', header: 'x-cost' };
-  const cases: readonly (readonly [headers: readonly string[], units: number])[] = [
-    [[], 1],
-    [['X-Cost', '7'], 7],
-    [['x-cost', ' 7 '], 7],
-    [['X-COST', '100'], 100],
-    [['X-Cost', '101'], 100],
-    [['X-Cost', '9'.repeat(15)], 100],
-    [['X-Cost', '9'.repeat(16)], 100],
-    [['X-Cost', '0'], 1],
-    [['X-Cost', '-5'], 1],
-    [['X-Cost', '5.5'], 1],
-    [['X-Cost', '1e3'], 1],
-    [['X-Cost', ''], 1],
-    [['X-Cost', '3', 'Accept', '9', 'x-cost', '8', 'X-Cost', 'lots'], 8],
-    [['X-Costs', '9'], 1],
-  ];
-  for (const [headers, expected] of cases) t.equal(units(cost, headers), expected, headers.join(' '));
+check('A cost header is a whole number from one to the limit', (fields) => {
+  const headers = fields.split(' | ').flatMap((field) => /^([^:]+): ?(.*)$/.exec(field)?.slice(1) ?? []);
+  return unitsOf({ cost: { kind: 'header', header: 'x-cost' } }, 100, headers, NO_BODY);
 });
 
-t.test('a reply of unknown length reserves a hundredth of what can be used at once', async (t) => {
-  const reserveOf = (reserve: number | null, capacity: number): number =>
-    unitsOf({ cost: { kind: 'reply-bytes', reserve } }, capacity, [], NO_BODY);
-  t.equal(reserveOf(null, 40_000), 400);
-  t.equal(reserveOf(null, 101), 2);
-  t.equal(reserveOf(null, 1), 1);
-  t.equal(reserveOf(7, 40_000), 7);
+check('A reply of unknown length reserves a hundredth of what can be used at once', (asked) => {
+  const [capacity, reserve] = asked.split(' ');
+  const cost: Cost = { kind: 'reply-bytes', reserve: reserve === 'none' ? null : Number(reserve) };
+  return unitsOf({ cost }, Number(capacity), [], NO_BODY);
 });
 
-t.test('the cost of a body is its announced length', async (t) => {
-  const cost: Cost = { kind: 'body-bytes', unannounced: 50 };
-  t.equal(units(cost), 1, 'no body');
-  t.equal(units(cost, [], { hasBody: false, contentLength: 0 }), 1, 'an empty body');
-  t.equal(units(cost, [], { hasBody: true, contentLength: 7 }), 7);
-  t.equal(units(cost, [], { hasBody: true, contentLength: 101 }), 101, 'a body longer than the limit');
-  t.equal(units(cost, [], { hasBody: true, contentLength: null }), 50, 'a chunked body');
+check('The cost of a body is its announced length', (sent) => {
+  const contentLength = /^\d+$/.test(sent) ? Number(sent) : null;
+  const body = { hasBody: sent !== 'none' && sent !== '0', contentLength };
+  return unitsOf({ cost: { kind: 'body-bytes', unannounced: 50 } }, 100, [], body);
 });

@@ -28,34 +28,6 @@ function networksOf(set: ReturnType<typeof load>) {
   return found;
 }
 
-t.test('each mistake of a file with its line, and at most ten', async (t) => {
-  const place = 'p.yaml:4:35: networks.txt';
-  const bad = [
-    [
-      '203.0.113.0/24',
-      `${place}:1: "203.0.113.0/24" is not a network and its name; write NETWORK NAME, such as`,
-    ],
-    ['a\n203.0.113.0/24 # AS1', `${place}:2: "203.0.113.0/24" is not a network`],
-    ['203.0.113.0/24 two names', 'is not a network and its name'],
-    ['203.0.113.0/24,AS64500', 'is not a network and its name'],
-    [`203.0.113.0/24 ${'a'.repeat(65)}`, 'is not a network and its name'],
-    ['\n\nexample AS64500', `${place}:3: "example" is neither an address nor a network`],
-    ['203.0.113.0/33 AS64500', 'neither an address nor a network'],
-    ['::ffff:0.0.0.0/90 AS64500', 'covers every IPv4 address'],
-    ['10.0.0.0/8 a\n10.1.2.3/8 b', `${place}:2: 10.1.2.3/8 has two names, a and b; keep one of them`],
-  ] as const;
-  for (const [text, words] of bad) t.ok(messageOf(() => load(text)).includes(words), text);
-  const many = messageOf(() => load('nothing\n'.repeat(1000)));
-  t.equal(many.match(/is not a network and its name/g)?.length, 10);
-});
-
-t.test('a file that is too large', async (t) => {
-  t.match(
-    messageOf(() => load('#'.repeat(67_108_865))),
-    'the files that this one names have more than 64 MiB together',
-  );
-});
-
 t.test('an unchanged file is not read again', async (t) => {
   const first = networksOf(load(NETWORKS));
   t.equal(networksOf(load(NETWORKS, FILE.replace('limit: 2', 'limit: 3'))), first);
