@@ -56,30 +56,25 @@ t.test('delivered: the request, and the stored part of the reply', async (t) => 
   });
 });
 
-t.test('only a 2xx counts as delivered', async (t) => {
-  for (const [status, isDelivered] of [
-    [204, true],
-    [299, true],
-    [400, false],
-    [410, false],
-    [500, false],
-    [503, false],
-  ] as const) {
-    const receiver = await startReceiver(t, (response) => response.writeHead(status).end());
-    const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
-    t.match(outcome, { isDelivered, statusCode: status, error: null }, String(status));
-  }
-});
-
-t.test('a redirect to loopback counts as a failure and is not followed', async (t) => {
+t.test('only a 2xx counts as delivered, and a redirect is not followed', async (t) => {
   const victim = await startReceiver(t);
-  for (const status of [301, 302, 303, 307, 308]) {
-    const receiver = await startReceiver(t, (response) =>
-      response.writeHead(status, { location: victim.url }).end(),
-    );
-    const outcome = await senderFor(t, { allowsInternal: true }).send({ ...message, url: receiver.url });
-    t.match(outcome, { isDelivered: false, statusCode: status, error: /^Redirects are not followed/ });
-  }
+  let status = 0;
+  const { url } = await startReceiver(t, (response) =>
+    response.writeHead(status, { location: victim.url }).end(),
+  );
+  const sender = senderFor(t, { allowsInternal: true });
+  for (status of [204, 299, 400, 410, 500, 503])
+    t.match(await sender.send({ ...message, url }), {
+      isDelivered: status < 300,
+      statusCode: status,
+      error: null,
+    });
+  for (status of [301, 302, 303, 307, 308])
+    t.match(await sender.send({ ...message, url }), {
+      isDelivered: false,
+      statusCode: status,
+      error: /^Redirects are not followed/,
+    });
   t.equal(victim.received.length, 0);
 });
 
@@ -145,17 +140,16 @@ t.test('every kind of missing reply has an error message', async (t) => {
   t.equal(await errorOf('nothing'), 'Invalid webhook URL format');
 });
 
-t.test('refuses a private target before it sends anything', async (t) => {
+t.test('refuses a private target that is not on the operator’s list before it sends anything', async (t) => {
   const receiver = await startReceiver(t);
-  const sender = senderFor(t);
+  const sender = senderFor(t, { allowed: 'hooks.example.com' });
   const { port } = new URL(receiver.url);
-  for (const url of [receiver.url, `http://inside.example.com:${port}/`]) {
+  for (const url of [receiver.url, `http://inside.example.com:${port}/`])
     t.match(
       await sender.send({ ...message, url }),
       { isDelivered: false, statusCode: null, error: PRIVATE },
       url,
     );
-  }
   t.equal(receiver.received.length, 0);
 });
 
@@ -196,42 +190,6 @@ t.test('the operator may list a private address; the checked address is connecte
       [`hooks.example.com:${port}`, '/b'],
     ],
   );
-});
-
-t.test('the operator’s list and its open connections serve only the operator’s organization', async (t) => {
-  const receiver = await startReceiver(t);
-  const { port } = new URL(receiver.url);
-  const urls = [receiver.url, `http://hooks.example.com:${port}/`, `http://localhost:${port}/`];
-  for (const options of [
-    { allowed: '127.0.0.0/8, hooks.example.com, localhost' },
-    { allowsInternal: true },
-  ]) {
-    const sender = senderFor(t, options);
-    for (const url of urls) {
-      t.match(await sender.send({ ...message, url }), { isDelivered: true }, url);
-      // The connection of the operator's message is idle now.
-      t.match(
-        await sender.send({ ...message, url, reach: 'public' }),
-        { isDelivered: false, statusCode: null, error: /^Webhook URL must not point to/ },
-        url,
-      );
-    }
-  }
-  t.equal(receiver.received.length, 6);
-});
-
-t.test('refuses literal private addresses in every spelling', async (t) => {
-  const receiver = await startReceiver(t);
-  const { port } = new URL(receiver.url);
-  const sender = senderFor(t, { allowed: 'hooks.example.com' });
-  t.match(await sender.send({ ...message, url: `http://hooks.example.com:${port}/` }), { isDelivered: true });
-  for (const host of ['127.1', '0x7f000001', '2130706433', '[::ffff:127.0.0.1]', '[::1]', '0'])
-    t.match(
-      await sender.send({ ...message, url: `http://${host}:${port}/` }),
-      { isDelivered: false, statusCode: null, error: PRIVATE },
-      host,
-    );
-  t.equal(receiver.received.length, 1);
 });
 
 t.test('https: checks the certificate against the name of the URL, and keeps the connection', async (t) => {
