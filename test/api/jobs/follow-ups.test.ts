@@ -195,18 +195,10 @@ t.test('at most ten follow-ups for each response; a deleted survey sends none', 
 });
 
 t.test('turns markup into text', async (t) => {
-  for (const [html, text] of [
-    ['plain', 'plain'],
-    ['1 < 2 and 3 > 2', '1 < 2 and 3 > 2'],
-    ['<p>one</p><p>two</p>', 'one\ntwo'],
-    ['<h1 class="x">Head</h1>text', 'Head\ntext'],
-    ['a<br/>b<br >c', 'a\nb\nc'],
-    ['<a href="https://x.example">link</a>', 'link'],
-    ['&amp;lt;script&gt;', '&lt;script>'],
-    ['<script>alert(1)</script>', 'alert(1)'],
-  ] as const) {
-    t.equal(textOf(html), text);
-  }
+  const html =
+    '<h1 class="x">Head</h1><p>1 < 2 and 3 > 2</p><p><a href="https://x.example">link</a><br/>b<br >c';
+  t.equal(textOf(html), 'Head\n1 < 2 and 3 > 2\nlink\nb\nc');
+  t.equal(textOf('&amp;lt;script&gt;<script>alert(1)</script>'), '&lt;script>alert(1)');
 });
 
 t.test('recalled answers do not make a text longer than a mail may be', async (t) => {
