@@ -4,13 +4,18 @@
  * first, and the client has to see the same.
  */
 import { type ExecFileException, execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Test } from 'tap';
 import { type Sent, send } from '#test/gateway/proxy/exchange.ts';
+import { casesUnder } from './arrow-cases.ts';
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts';
 import { accepts, freePort } from './ports.ts';
-import { type Started, startProgram } from './process.ts';
+import { projectRoot, type Started, startProgram } from './process.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { until } from './until.ts';
+
+const FOLDER = join(projectRoot, 'test/system/neighbours');
 
 /** Covers everything, so every path is read, matched and counted. Nobody reaches the limit. */
 export const COVER_ALL = `version: 1
@@ -113,6 +118,22 @@ export async function follow(way: Way, path: string, options: Sent = {}): Promis
     if (target.origin !== way.origin) throw new Error(`${way.name}, it leads away: ${target.href}`);
   }
   return replies;
+}
+
+/** Asks for each address of a section of `requests.md`: `path → statuses of the replies [→ a part of the last body]`. */
+export function askForPage(t: Test, neighbour: Neighbour, heading: string): void {
+  t.test('the addresses of the page', async (t) => {
+    for (const [path = '', statuses, part] of casesUnder(join(FOLDER, 'requests.md'), heading)) {
+      const replies = await neighbour.same(t, path, (way) => follow(way, path));
+      t.equal(replies.map(({ status }) => status).join(', '), statuses, path);
+      if (part !== undefined) t.match(replies.at(-1)?.body, part, path);
+    }
+  });
+}
+
+/** Copies a file of the folder `programs`: an application, or its settings. */
+export function copyProgram(name: string, to: string): void {
+  copyFileSync(join(FOLDER, 'programs', name), to);
 }
 
 interface RunOptions {

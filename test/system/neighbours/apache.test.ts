@@ -3,7 +3,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { apacheCommand } from '#test/support/apache.ts';
-import { ask, follow, runProgram, startNeighbour } from '#test/support/neighbour.ts';
+import { askForPage, runProgram, startNeighbour } from '#test/support/neighbour.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -36,31 +36,7 @@ const neighbour = await startNeighbour(t, {
     ),
 });
 
-t.test('a folder without its slash', async (t) => {
-  const replies = await neighbour.same(t, 'follows', (way) => follow(way, '/docs?a=1'));
-  t.match(replies, [{ status: 301 }, { status: 200, body: '<h1>Docs</h1>\n' }]);
-});
-
-t.test('the list of a folder, and files with odd names in it', async (t) => {
-  const [, list] = await neighbour.same(t, 'list', (way) => follow(way, '/docs/list'));
-  const names = [...(list?.body ?? '').matchAll(/href="([^"?/]+)"/g)].map(([, name = '']) => name);
-  t.strictSame(names.sort(), ['50%25de.txt', 'a%20b~c.txt']);
-  for (const name of names) {
-    const path = `/docs/list/${name}`;
-    t.equal((await neighbour.same(t, path, (way) => ask(way, path))).status, 200);
-  }
-});
-
-t.test('other spellings of a path', async (t) => {
-  for (const path of [
-    '/docs//',
-    '/docs/list//50%25de.txt',
-    '/%64ocs/',
-    '/docs/list/a%20b%7Ec.txt',
-    '/docs%2Flist/',
-  ])
-    await neighbour.same(t, path, (way) => ask(way, path));
-});
+askForPage(t, neighbour, 'Apache');
 
 t.test('cadaver', async (t) => {
   const local = join(folder, 'local.txt');

@@ -1,70 +1,17 @@
 /** Django with its usual middleware: a slash at the end, CSRF tokens, sessions. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, follow, startNeighbour, type Way } from '#test/support/neighbour.ts';
+import { ask, askForPage, copyProgram, startNeighbour, type Way } from '#test/support/neighbour.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
-writeFileSync(
-  join(folder, 'app.py'),
-  `import sys
-from django.conf import settings
-settings.configure(
-    ALLOWED_HOSTS=['127.0.0.1'], SECRET_KEY='of the test', ROOT_URLCONF=__name__, USE_X_FORWARDED_HOST=False,
-    SESSION_ENGINE='django.contrib.sessions.backends.signed_cookies',
-    MIDDLEWARE=['django.middleware.security.SecurityMiddleware',
-        'django.contrib.sessions.middleware.SessionMiddleware', 'django.middleware.http.ConditionalGetMiddleware',
-        'django.middleware.common.CommonMiddleware', 'django.middleware.csrf.CsrfViewMiddleware'])
-from django.http import HttpResponse, JsonResponse, StreamingHttpResponse
-from django.middleware.csrf import get_token
-from django.shortcuts import redirect
-from django.urls import path
-
-def page(request, rest=''):
-    return JsonResponse({'path': request.path, 'full': request.get_full_path()}, headers={'X-Address': request.build_absolute_uri()})
-
-def form(request):
-    if request.method == 'POST':
-        request.session['visits'] = request.session.get('visits', 0) + 1
-        return redirect('/done/')
-    return HttpResponse(get_token(request))
-
-def done(request):
-    return HttpResponse('visits: %s' % request.session.get('visits'))
-
-def stream(request):
-    return StreamingHttpResponse('line %d\\n' % i for i in range(1000))
-
-urlpatterns = [path('items/', page), path('files/<path:rest>', page), path('form/', form), path('done/', done),
-    path('stream/', stream)]
-
-if __name__ == '__main__':
-    from django.core.management import execute_from_command_line
-    execute_from_command_line(sys.argv)
-`,
-);
+copyProgram('django.py', join(folder, 'app.py'));
 const neighbour = await startNeighbour(t, {
   cwd: folder,
   command: (port) => ['/usr/bin/python3', 'app.py', 'runserver', '--noreload', `127.0.0.1:${port}`],
 });
 
-t.test('an address without its slash', async (t) => {
-  const replies = await neighbour.same(t, 'follows', (way) => follow(way, '/items?page=2'));
-  t.match(replies, [{ status: 301 }, { status: 200, body: '"full": "/items/?page=2"' }]);
-});
-
-t.test('paths arrive as they were sent', async (t) => {
-  for (const path of [
-    '/files/a/b/',
-    '/files/a%2Fb',
-    '/files/50%25de',
-    '/files/a//b',
-    '/files/a;v=1/b',
-    '/files/G%C3%BCnter',
-  ])
-    t.equal((await neighbour.same(t, path, (way) => ask(way, path))).status, 200);
-});
+askForPage(t, neighbour, 'Django');
 
 t.test('a form with its token, and the session', async (t) => {
   const { status, body } = await neighbour.same(t, 'the form is sent', async (way) => {

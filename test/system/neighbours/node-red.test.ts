@@ -1,18 +1,12 @@
 /** Node-RED: its editor, its API, a flow that answers requests, and the WebSocket of the editor. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { folderWith } from '#test/runner/npm-programs.ts';
-import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
+import { ask, askForPage, copyProgram, startNeighbour } from '#test/support/neighbour.ts';
 import { until } from '#test/support/until.ts';
 
 const folder = folderWith(t, 'node-red');
-writeFileSync(
-  join(folder, 'settings.js'),
-  `module.exports = { uiHost: '127.0.0.1', flowFile: 'flows.json', httpAdminRoot: '/admin', httpNodeRoot: '/', credentialSecret: false,
-  disableEditor: false, externalModules: { palette: { allowInstall: false } }, telemetry: { enabled: false, updateNotification: false } };
-`,
-);
+copyProgram('node-red-settings.cjs', join(folder, 'settings.js'));
 const neighbour = await startNeighbour(t, {
   cwd: folder,
   command: (port) => [
@@ -45,17 +39,7 @@ const FLOW = [
   { id: 'd', type: 'http response', z: 'a', statusCode: '201', wires: [] },
 ];
 
-t.test('the editor', async (t) => {
-  const replies = await neighbour.same(t, 'its page', (way) => follow(way, '/admin'));
-  t.match(replies.at(-1), { status: 200, body: '<title>Node-RED</title>' });
-  for (const path of [
-    '/admin/settings',
-    '/admin/vendor/vendor.js',
-    '/admin/icons/node-red/arrow-in.svg',
-    '/admin/none',
-  ])
-    await neighbour.same(t, path, (way) => ask(way, path, { headers: { accept: 'application/json' } }));
-});
+askForPage(t, neighbour, 'Node-RED');
 
 t.test('a flow is deployed, and answers', async (t) => {
   await neighbour.same(t, 'its replies', async (way) => {

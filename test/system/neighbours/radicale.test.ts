@@ -1,7 +1,7 @@
 /** Radicale, a server for calendars (CalDAV). */
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
+import { ask, askForPage, startNeighbour } from '#test/support/neighbour.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
@@ -71,9 +71,4 @@ t.test('a calendar, as a calendar program makes, fills and reads it', async (t) 
   );
 });
 
-t.test('the way to it', async (t) => {
-  const known = await neighbour.same(t, 'well known', (way) => ask(way, '/.well-known/caldav'));
-  t.ok([301, 302].includes(known.status));
-  const replies = await neighbour.same(t, 'its page', (way) => follow(way, '/'));
-  t.match(replies.at(-1), { status: 200, body: 'Radicale' });
-});
+askForPage(t, neighbour, 'Radicale');

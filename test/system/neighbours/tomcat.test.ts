@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { ask, follow, startNeighbour } from '#test/support/neighbour.ts';
+import { ask, askForPage, copyProgram, startNeighbour } from '#test/support/neighbour.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const HOME = '/usr/share/tomcat10';
@@ -20,18 +20,7 @@ for (const name of [
 cpSync('/etc/tomcat10/web.xml', join(folder, 'conf/web.xml'));
 writeFileSync(join(folder, 'webapps/app/index.html'), '<h1>App</h1>\n');
 writeFileSync(join(folder, 'webapps/app/docs/50%de.txt'), 'half\n');
-writeFileSync(
-  join(folder, 'webapps/app/WEB-INF/web.xml'),
-  `<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0">
-  <servlet>
-    <servlet-name>default</servlet-name>
-    <servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class>
-    <init-param><param-name>listings</param-name><param-value>true</param-value></init-param>
-    <init-param><param-name>readonly</param-name><param-value>false</param-value></init-param>
-  </servlet>
-</web-app>
-`,
-);
+copyProgram('tomcat-web.xml', join(folder, 'webapps/app/WEB-INF/web.xml'));
 const neighbour = await startNeighbour(t, {
   cwd: folder,
   command: (port) => {
@@ -60,28 +49,7 @@ const neighbour = await startNeighbour(t, {
   },
 });
 
-t.test('a context and a folder without their slash', async (t) => {
-  const context = await neighbour.same(t, 'a context', (way) => follow(way, '/app'));
-  t.match(context, [{ status: 302 }, { status: 200, body: '<h1>App</h1>\n' }]);
-  const list = await neighbour.same(t, 'a folder', (way) => follow(way, '/app/docs?a=1'));
-  t.match(list, [{ status: 302 }, { status: 200, body: '50%25de.txt' }]);
-});
-
-t.test('files, path parameters and other spellings', async (t) => {
-  t.match(await neighbour.same(t, 'a file', (way) => ask(way, '/app/docs/50%25de.txt')), {
-    status: 200,
-    body: 'half\n',
-  });
-  for (const path of [
-    '/app/index.html;jsessionid=1A2B',
-    '/app;v=1/docs;v=2/',
-    '/app//docs/',
-    '/%61pp/docs/50%25de.txt',
-    '/app%2Fdocs/',
-    '/app/docs/none%20here',
-  ])
-    await neighbour.same(t, path, (way) => ask(way, path));
-});
+askForPage(t, neighbour, 'Tomcat');
 
 t.test('a file is put, read and deleted', async (t) => {
   await neighbour.same(t, 'statuses', async (way) => {
