@@ -8,14 +8,16 @@ import { finished } from 'node:stream';
 import { Type } from 'typebox';
 import type { Routes } from '#api/context.ts';
 import { badRequest, forbidden, tooManyRequests } from '#api/errors.ts';
+import { countedAddress } from '#api/http/client-address.ts';
 import { binary } from '#api/http/media.ts';
 import { findFile, recordSize, refuseFull } from '#api/storage/files.ts';
 import { grantedBy } from '#api/storage/upload-grant.ts';
 import { PRIVATE_BYTES_MAX } from './grants.ts';
 import { withStorageErrors } from './storage-errors.ts';
 
-/** Maximum number of concurrent uploads. Each has its file in memory. */
+/** Maximum number of concurrent uploads, and of those from one address. Each has its file in memory. */
 const UPLOADS_MAX = 16;
+const UPLOADS_OF_ONE_MAX = UPLOADS_MAX / 2;
 const RETRY_SECONDS = 5;
 /** Maximum size of boundaries, part headers and fields around the file. */
 const FORM_BYTES_MAX = 65_536;
@@ -32,7 +34,8 @@ const Form = Type.Object(
 export const uploadRoutes: Routes = async (app, { context }) => {
   const { clock, config, db, signer, storage } = context;
   if (config.storage.kind !== 'disk') return;
-  let uploads = 0;
+  /** The address of each upload that has begun. */
+  const uploads: string[] = [];
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -46,12 +49,12 @@ export const uploadRoutes: Routes = async (app, { context }) => {
       },
       config: { reads: { 'multipart/form-data': Form } },
       bodyLimit: PRIVATE_BYTES_MAX + FORM_BYTES_MAX,
-      async onRequest(_request, reply) {
-        if (uploads >= UPLOADS_MAX) throw tooManyRequests(RETRY_SECONDS);
-        uploads += 1;
-        finished(reply.raw, () => {
-          uploads -= 1;
-        });
+      async onRequest(request, reply) {
+        const address = countedAddress(request, config.trustedProxies);
+        const own = uploads.filter((one) => one === address).length;
+        if (uploads.length >= UPLOADS_MAX || own >= UPLOADS_OF_ONE_MAX) throw tooManyRequests(RETRY_SECONDS);
+        uploads.push(address);
+        finished(reply.raw, () => void uploads.splice(uploads.indexOf(address), 1));
       },
       errorHandler(error) {
         throw 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE' ? badRequest(TOO_LARGE) : error;

@@ -1,11 +1,12 @@
 /** Uploads on real sockets: invalid forms, clients that leave, and full disks, which leave nothing behind. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { addFileRow } from '#test/support/files.ts';
+import { sendRaw } from '#test/support/raw.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { until } from '#test/support/until.ts';
 
@@ -86,7 +87,7 @@ t.test('400, 403: malformed forms', async (t) => {
   t.equal(files(), 0);
 });
 
-t.test('429: more than sixteen uploads; who leaves gives its place back, and leaves no file', async (t) => {
+t.test('429: more than sixteen uploads, or eight of a client; who leaves gives its place back', async (t) => {
   const env = { RATE_LIMITING_DISABLED: '1' };
   const { api, fields, files, port, send } = await listening(t, env);
   const bytes = body(fields, Buffer.alloc(90_000));
@@ -95,14 +96,21 @@ t.test('429: more than sixteen uploads; who leaves gives its place back, and lea
   api.app.server.on('request', () => {
     begun += 1;
   });
-  const sockets = Array.from({ length: 16 }, (_, i) => {
-    const socket = connect({ port, host: '127.0.0.1' });
-    socket.on('error', () => undefined);
-    socket.write(head);
-    socket.write(bytes.subarray(0, i * 5_000));
-    return socket;
-  });
-  await until(() => begun === 16, 'all uploads have begun');
+  const sockets: Socket[] = [];
+  for (const localAddress of ['127.0.0.2', '127.0.0.3']) {
+    for (let i = 0; i < 8; i++) {
+      const socket = connect({ port, host: '127.0.0.1', localAddress });
+      socket.on('error', () => undefined);
+      socket.write(head);
+      socket.write(bytes.subarray(0, i * 5_000));
+      sockets.push(socket);
+    }
+    await until(() => begun === sockets.length, 'its uploads have begun');
+    const ninth = sendRaw(port, head, localAddress);
+    t.match(await ninth.until(/\r\n\r\n/), /^HTTP\/1\.1 429 [\s\S]*retry-after: 5\r\n/);
+    ninth.socket.destroy();
+    begun -= 1;
+  }
   const refused = await send(bytes);
   t.match([refused.status, refused.headers.get('retry-after')], [429, '5']);
   for (const socket of sockets) socket.destroy();
