@@ -5,14 +5,16 @@
  *
  * `mail` in a reply stands for the mails that the request caused. `$mail1` is the token in the link of the first mail.
  *
+ * From the beginning, the workspace has the files of `STORED`, each with the digits of CONTENT unless it is empty.
  * Names from the beginning: `$workspace` and `$key`; `$other`, another workspace of the organization; `$both`, a key that
- * manages both; `$reader`, one that only reads the first; `$visitor`, one that only reads the other; `$none`, one without
- * a workspace.
+ * manages both; `$writer` and `$reader`, which only write or read the first; `$visitor`, one that only reads the other;
+ * `$none`, one without a workspace.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import t from 'tap';
 import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
+import { addFileRow, receiveFile } from '#test/support/files.ts';
 import { mailsOf } from '#test/support/mails.ts';
 import { projectRoot } from '#test/support/process.ts';
 import { difference, filled, type Names, parsePattern, readConversations } from './document.ts';
@@ -21,6 +23,12 @@ const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
   'inside.example': ['93.184.215.14', '10.0.0.1'],
   'nowhere.example': [],
 };
+const CONTENT = '1234567890';
+const STORED = [
+  'public/ä photo--fid--0b9c7f3e-5f0a-4a4e-9d3e-000000000000.png',
+  ...['a.pdf', 'a.txt', 'a.docx', 'a.MP4', 'a.html', 'a.svg', 'empty.txt'].map((name) => `public/${name}`),
+  'private/surveys/s1/elements/q1/a.png',
+];
 
 for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sort()) {
   t.test(basename(file, '.md'), async (t) => {
@@ -35,11 +43,16 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
           },
         });
         await api.addWorkspace('other');
+        for (const name of STORED) {
+          await addFileRow(api, `${workspaceId}/${name}`);
+          await receiveFile(api, `${workspaceId}/${name}`, name.includes('empty') ? '' : CONTENT);
+        }
         const names: Names = new Map<string, unknown>([
           ['workspace', workspaceId],
           ['key', apiKey],
           ['other', 'other'],
           ['both', await api.addKey({ [workspaceId]: 'manage', other: 'manage' })],
+          ['writer', await api.addKey({ [workspaceId]: 'write' })],
           ['reader', await api.addKey({ [workspaceId]: 'read' })],
           ['visitor', await api.addKey({ other: 'read' })],
           ['none', await api.addKey({})],
