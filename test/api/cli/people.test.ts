@@ -73,26 +73,39 @@ t.test('add: the password of a sign-up by somebody else is not confirmed', async
   t.match((await openBrowser(api).logIn('ben@example.com', stranger.password)).json.url, /error=/);
 });
 
-t.test('add again: a new link, and the earlier one ends; an account in use gets none', async (t) => {
-  const { api, told, people } = await start(t);
-  const first = await told('add', 'ben@example.com');
-  const second = await told('add', 'ben@example.com');
-  t.match(second, {
-    email: 'ben@example.com',
-    role: 'manager',
-    organizationId: await firstOrganization(api),
-  });
-  const use = (link: string) =>
-    verify(openBrowser(api), { token: tokenOf(link), password: 'Password2', name: 'Ben' });
-  t.match((await use(first.link)).json.url, /error=/);
-  t.notMatch((await use(second.link)).json.url, /error=/);
-  t.match(await told('add', 'ben@example.com'), { role: 'manager', link: null });
-  t.match(
-    (await people('add', 'ben@example.com')).stdout,
-    /The person logs in with the password of the account/,
-  );
-  t.match(await told('add', 'owner@example.com'), { role: 'owner', link: null }, 'an owner stays one');
-});
+t.test(
+  'add again: a new link, and the earlier one ends; an account in use gets none; list tells who used it',
+  async (t) => {
+    const { api, told, people } = await start(t);
+    const first = await told('add', 'ben@example.com');
+    const second = await told('add', 'ben@example.com');
+    const { stdout } = await people('list');
+    t.match(stdout, /owner@example\.com +owner +Owner/);
+    t.match(stdout, /ben@example\.com +manager .*not used the link/);
+    t.match(await told('list'), {
+      organization: { name: 'My organization' },
+      people: [
+        { email: 'owner@example.com', role: 'owner', isVerified: true },
+        { email: 'ben@example.com', role: 'manager', isVerified: false },
+      ],
+    });
+    t.match(second, {
+      email: 'ben@example.com',
+      role: 'manager',
+      organizationId: await firstOrganization(api),
+    });
+    const use = (link: string) =>
+      verify(openBrowser(api), { token: tokenOf(link), password: 'Password2', name: 'Ben' });
+    t.match((await use(first.link)).json.url, /error=/);
+    t.notMatch((await use(second.link)).json.url, /error=/);
+    t.match(await told('add', 'ben@example.com'), { role: 'manager', link: null });
+    t.match(
+      (await people('add', 'ben@example.com')).stdout,
+      /The person logs in with the password of the account/,
+    );
+    t.match(await told('add', 'owner@example.com'), { role: 'owner', link: null }, 'an owner stays one');
+  },
+);
 
 t.test('remove: the account with its sessions and links, and keys are named', async (t) => {
   const { api, people, told } = await start(t);
@@ -164,34 +177,4 @@ t.test('an organization keeps an owner; another one takes over with --owner', as
   t.equal((await people('remove', 'owner@example.com')).code, 0);
   t.equal((await owner.call('GET', '/api/v1/management/workspaces')).status, 401);
   t.match(await told('list'), { people: [{ email: 'ben@example.com', role: 'owner' }] });
-});
-
-t.test('list: names everybody with the role, and who has not chosen a password yet', async (t) => {
-  const { people, told } = await start(t);
-  await told('add', 'ben@example.com');
-  const { stdout } = await people('list');
-  t.match(stdout, /owner@example\.com +owner +Owner/);
-  t.match(stdout, /ben@example\.com +manager .*not used the link/);
-  t.match(await told('list'), {
-    organization: { name: 'My organization' },
-    people: [
-      { email: 'owner@example.com', role: 'owner', isVerified: true },
-      { email: 'ben@example.com', role: 'manager', isVerified: false },
-    ],
-  });
-});
-
-t.test('wrong calls are refused with a sentence', async (t) => {
-  const { people } = await start(t);
-  for (const [args, code, message] of [
-    [['add', 'ben'], 2, /^EMAIL: "ben" is no e-mail address/],
-    [['remove', 'nobody@example.com'], 1, /nobody@example\.com has no account/],
-    [['list', '--organization', 'nothing'], 1, /There is no organization nothing/],
-    [['list', '--database', 'file:/nowhere/x.sqlite'], 3, /there is no such file/],
-    [[], 2, /Name a command: add, remove, list/],
-  ] as const) {
-    const found = await people(...args);
-    t.equal(found.code, code, found.stderr);
-    t.match(found.stderr, message);
-  }
 });
