@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import t from 'tap';
-import { policyFile, startTestGateway, startUpstream } from '#test/support/gateway.ts';
+import { startTestGateway, startUpstream } from '#test/support/gateway.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { seededBytes } from '#test/support/seed.ts';
 import { until } from '#test/support/until.ts';
 import { type BareServer, type BareServerOptions, startBareServer } from './bare-server.ts';
-import { read, send, startRawUpstream, values } from './exchange.ts';
+import { read, send } from './exchange.ts';
 
 const MB = 1024 * 1024;
-const ONE_POST = policyFile('name: one, route: POST /limited, identifier: ip, limit: 1, window: 366d');
-
 /** Bytes of all values, without a period that could hide a lost or doubled piece. */
 const BYTES_8MB = Buffer.concat([
   Buffer.from(Array.from({ length: 256 }, (_, i) => i)),
@@ -154,72 +152,6 @@ t.test('a reader that has stopped stops the upstream, until it leaves', async (t
   t.notOk(closed);
   client.socket.destroy();
   await until(() => closed, 'the upstream is told');
-});
-
-t.test('answers Expect: 100-continue only after admission', async (t) => {
-  const { port } = await startTestGateway(t, { policies: ONE_POST });
-  const head = 'POST /limited HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
-  const admitted = sendRaw(port, head);
-  t.equal(await admitted.until(/\r\n\r\n/), 'HTTP/1.1 100 Continue\r\n\r\n');
-  admitted.socket.write('body');
-  const text = await admitted.until(/\}$/);
-  t.match(text, /"body":"body"/);
-  t.notMatch(text, /"expect"/i);
-  admitted.socket.destroy();
-
-  const denied = await sendRaw(port, head).ended();
-  t.match(denied, /^HTTP\/1\.1 429 /, 'no 100 before the denial');
-  t.match(denied, /\r\nConnection: close\r\n/, 'the connection closes, because the body does not come');
-});
-
-t.test('204, 304 and HEAD have their own framing; only HEAD ends the upstream connection', async (t) => {
-  const upstream = await startUpstream(t, (req, res) => {
-    if (req.url === '/304') res.writeHead(304, { etag: '"x"' }).end();
-    else if (req.url === '/204') res.writeHead(204).end();
-    else res.writeHead(200, { 'content-length': 1234 }).end(req.method === 'HEAD' ? '' : 'x'.repeat(1234));
-  });
-  let connections = 0;
-  upstream.server.on('connection', () => connections++);
-  const { port } = await startTestGateway(t, { upstream });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  t.teardown(() => agent.destroy());
-  const head = await send(port, '/', { method: 'HEAD', agent });
-  t.equal(head.headers['content-length'], '1234');
-  t.equal(head.body.length, 0);
-  for (const status of [204, 304]) {
-    const answer = await send(port, `/${status}`, { agent });
-    t.equal(answer.status, status);
-    t.same(values(answer.rawHeaders, 'content-length'), []);
-    t.same(values(answer.rawHeaders, 'transfer-encoding'), []);
-  }
-  t.equal((await send(port, '/', { agent })).body.length, 1234);
-  t.equal(connections, 2, 'HEAD has a connection, all others use the second one');
-});
-
-t.test('replies of every framing arrive whole, with a Date', async (t) => {
-  const upstream = await startRawUpstream(t, (socket, text) => {
-    const path = /GET (\S+)/.exec(text.slice(text.lastIndexOf('GET ')))?.[1];
-    if (path === '/close') {
-      socket.write('HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\nfirst, ');
-      setTimeout(() => socket.end('last'), 20);
-    } else if (path === '/close-at-once') socket.end('HTTP/1.1 200 OK\r\n\r\nfirst, last');
-    else if (path === '/chunked')
-      socket.write(
-        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nfirst, \r\n4\r\nlast\r\n0\r\n\r\n',
-      );
-    else if (path === '/slow-head') {
-      socket.write('HTTP/1.1 200 OK\r\nContent-Le');
-      setTimeout(() => socket.write('ngth: 11\r\n\r\nfirst, last'), 20);
-    } else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nfirst, last');
-  });
-  const { port } = await startTestGateway(t, { upstream });
-  for (const path of ['/close', '/close-at-once', '/chunked', '/slow-head', '/length']) {
-    const { body, rawHeaders } = await send(port, path);
-    t.equal(body.toString(), 'first, last', path);
-    const dates = values(rawHeaders, 'date');
-    t.equal(dates.length, 1);
-    t.equal(dates[0] === 'Thu, 01 Jan 1970 00:00:00 GMT', path === '/close', `${path}: ${dates[0]}`);
-  }
 });
 
 t.test('events arrive one by one, the header section before the first', async (t) => {

@@ -1,51 +1,18 @@
 /** Pages of the origins under `replies: cors` can read replies of a gateway that cannot serve; others: exchanges/cors.md. */
 import t from 'tap';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
-import { freePort } from '#test/support/ports.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { until } from '#test/support/until.ts';
-import { type Answer, send, values } from '../proxy/exchange.ts';
+import { send } from '../proxy/exchange.ts';
 
-const APP = 'https://app.example.org';
 const ADMIN = 'https://admin.example.org';
-const CORS = `replies:
-  cors:
-    - ${APP}
-    - { origin: ${ADMIN}, credentials: true }
-    - { origin: "*", route: GET /public/* }
-`;
-
-/** The CORS headers of an answer, without those that expose headers. */
-function granted({ rawHeaders }: Answer): readonly (readonly string[])[] {
-  return ['access-control-allow-origin', 'access-control-allow-credentials', 'vary'].map((name) =>
-    values(rawHeaders, name),
-  );
-}
-
-const FOR_ADMIN = [[ADMIN], ['true'], ['Origin']];
-const ASKS = {
-  'access-control-request-method': 'PUT',
-  'access-control-request-headers': 'x-a, Authorization',
-};
+const policies = policyFile().replace(
+  'policies:',
+  `replies: { cors: [{ origin: ${ADMIN}, credentials: true }] }\npolicies:`,
+);
 
 for (const parser of ['0', '1']) {
   const env = { GATEWAY_OWN_PARSER: parser };
-  const policies = policyFile().replace('policies:', `${CORS}policies:`);
-
-  t.test(`502, and its preflight: GATEWAY_OWN_PARSER=${parser}`, async (t) => {
-    const { port } = await startTestGateway(t, {
-      upstream: `http://127.0.0.1:${await freePort()}`,
-      policies,
-      env,
-    });
-    const headers = { origin: ADMIN };
-    const failed = await send(port, '/a', { headers });
-    t.equal(failed.status, 502);
-    t.strictSame(granted(failed), FOR_ADMIN);
-    const preflight = await send(port, '/a', { method: 'OPTIONS', headers: { ...headers, ...ASKS } });
-    t.equal(preflight.status, 204);
-    t.strictSame(granted(preflight), FOR_ADMIN);
-  });
 
   t.test(`408: GATEWAY_OWN_PARSER=${parser}`, async (t) => {
     const { port, sample } = await startTestGateway(t, {
@@ -74,7 +41,8 @@ for (const parser of ['0', '1']) {
     await until(() => sample('floodgate_held', { bound: 'connections' }) === 1);
     const refused = await send(port, '/a', { headers: { origin: ADMIN } });
     t.equal(refused.status, 503);
-    t.strictSame(granted(refused), FOR_ADMIN);
+    t.equal(refused.headers['access-control-allow-origin'], ADMIN);
+    t.equal(refused.headers['access-control-allow-credentials'], 'true');
     const silent = sendRaw(port, '');
     t.match(await silent.until(/\r\n\r\n/), 'Access-Control-Allow-Origin: *\r\n', 'without a request');
     silent.socket.destroy();

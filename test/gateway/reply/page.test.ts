@@ -1,4 +1,4 @@
-/** The page that a browser gets instead of JSON, by both ways into the gateway. */
+/** What is on the page that a browser gets. Its head, beside that of JSON: exchanges/page.md. */
 import { hash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -20,7 +20,7 @@ import { ownReply, refusalReply } from '#gateway/reply/refusal-reply.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { identity, part, policy } from '#test/support/spend.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { type Answer, send } from '../proxy/exchange.ts';
+import { send } from '../proxy/exchange.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const ID = '0123456789abcdefghij';
@@ -43,79 +43,6 @@ function denialReply(denying: typeof violation, as: Framing) {
 
 function bannedReply(leftMs: number, as: Framing) {
   return refusalReply({ kind: 'banned', identity: identity('one'), leftMs, policy: null }, as);
-}
-
-const OF_FORMAT =
-  /^(?:date|content-type|content-length|vary|content-security-policy|x-content-type-options)$/;
-
-/** Without what differs between the two formats. */
-function common(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !OF_FORMAT.test(name)));
-}
-
-for (const ownParser of ['1', '0']) {
-  const way = ownParser === '1' ? 'own parser' : 'node:http';
-
-  t.test(`${way}: the same refusal is HTML for a browser and JSON for others`, async (t) => {
-    const at = 1_800_000_000_000;
-    const { port, gateway } = await startTestGateway(t, {
-      clock: () => at,
-      wallClock: () => at,
-      env: { GATEWAY_OWN_PARSER: ownParser },
-      policies: `deny: [{ route: GET /closed, reason: "ask <b>Zoë</b>" }]\n${policyFile(
-        'name: a, route: "* /a", identifier: ip, limit: 1, window: 1m',
-        'name: c, route: GET /api/v1/client/x, identifier: ip, limit: 1, window: 1m',
-      )}`,
-    });
-    t.equal((await send(port, '/a')).status, 200);
-    t.equal((await send(port, '/api/v1/client/x')).status, 200);
-    const pair = async (path: string, method = 'GET'): Promise<readonly [Answer, Answer]> => [
-      await send(port, path, { method, headers: { accept: BROWSER } }),
-      await send(port, path, { method, headers: { accept: 'application/json' } }),
-    ];
-
-    for (const [path, method, status] of [
-      ['/a', 'GET', 429],
-      ['/a', 'POST', 429],
-      ['/api/v1/client/x', 'GET', 429],
-      ['/closed', 'GET', 403],
-      ['/a%00b', 'GET', 400],
-    ] as const) {
-      const [page, json] = await pair(path, method);
-      t.equal(page.status, status);
-      t.match(page.headers, {
-        'content-type': 'text/html; charset=utf-8',
-        vary: 'Accept',
-        'content-length': String(page.body.length),
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'no-store',
-      });
-      t.equal(json.headers['content-type'], 'application/problem+json');
-      t.equal(json.headers.vary, undefined);
-      t.equal(json.headers['content-security-policy'], undefined);
-      const [pageId, jsonId] = [page, json].map(({ headers }) => headers['x-gateway-decision']);
-      t.strictSame(
-        { ...common(page.headers), 'x-gateway-decision': ID },
-        { ...common(json.headers), 'x-gateway-decision': ID },
-      );
-      const html = page.body.toString();
-      t.match(html, /^<!doctype html>\n<html lang="en">/);
-      t.equal(html.includes(String(pageId)), pageId !== undefined, 'the page shows its decision id');
-      t.equal(JSON.parse(json.body.toString()).decision, jsonId);
-    }
-
-    const [page] = await pair('/a');
-    t.match(page.body.toString(), /<time[^>]* datetime="PT60S">60 seconds<\/time>/);
-    const [closed] = await pair('/closed');
-    t.match(closed.body.toString(), 'ask &#60;b&#62;Zoë&#60;/b&#62;');
-    t.notMatch(closed.body.toString(), '<time', 'no waiting time, because waiting does not help');
-
-    const [head, headJson] = await pair('/a', 'HEAD');
-    t.equal(head.body.length, 0);
-    t.equal(head.headers['content-length'], page.headers['content-length']);
-    t.equal(headJson.headers['content-type'], 'application/problem+json');
-    t.equal(gateway.port, port);
-  });
 }
 
 t.test('uses the operator’s template, allows only its own scripts, and no bad edit', async (t) => {
