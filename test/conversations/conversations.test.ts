@@ -4,6 +4,7 @@
  * a value is not sent.
  *
  * `mail` in a reply stands for the mails that the request caused. `$mail1` is the token in the link of the first mail.
+ * `text` stands for the body as it is, for replies that are not JSON.
  *
  * From the beginning, the workspace has the files of `STORED`, each with the digits of CONTENT unless it is empty.
  * Names from the beginning: `$workspace` and `$key`; `$other`, another workspace of the organization; `$both`, a key that
@@ -70,7 +71,7 @@ for (const file of globSync('test/conversations/*.md', { cwd: projectRoot }).sor
           const fresh = (await mailsOf(api)).filter(({ body }) => !seen.has(body));
           for (const { body, token } of fresh) names.set(`mail${seen.add(body).size}`, token);
           const mail = fresh.map(({ kind, recipient }) => `${kind} to ${recipient}`).join(', ') || 'none';
-          const gotHeaders: Readonly<Record<string, unknown>> = { ...got.headers, mail };
+          const gotHeaders: Readonly<Record<string, unknown>> = { ...got.headers, mail, text: got.text };
           const problems = [
             difference(Number(reply.first), got.status, names, 'the status'),
             ...reply.headers.map(([name, value]) => difference(value, gotHeaders[name], names, name)),

@@ -61,7 +61,7 @@ export function readConversations(page: string): Conversation[] {
         text
           .trim()
           .split('\n')
-          .map((one) => one.split('=')),
+          .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]),
       );
     else if (asked === null) asked = { request: messageOf(text), line };
     else {
