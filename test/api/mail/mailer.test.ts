@@ -37,7 +37,13 @@ async function withServer(t: Owner) {
 
 t.test('sends an accepted mail once, and then deletes its text', async (t) => {
   const { server, mailer, db, row, lines } = await withServer(t);
-  await mailer.accept(db, { ...mail, replyTo: 'reply@example.com' });
+  const rolledBack = db.transaction().execute(async (trx) => {
+    await mailer.accept(trx, { ...mail, to: 'nobody@example.com' });
+    throw new Error('no');
+  });
+  await t.rejects(rolledBack);
+  const subject = 'x\r\nBcc: victim@example.com';
+  await mailer.accept(db, { ...mail, subject, replyTo: 'reply@example.com' });
   await mailer.idle();
   await mailer.idle();
   t.equal(server.mails.length, 1);
@@ -45,19 +51,9 @@ t.test('sends an accepted mail once, and then deletes its text', async (t) => {
   t.match(received, { from: 'from@example.com', to: ['to@example.com'] });
   t.equal(received?.text.replaceAll('\r\n', '\n').trimEnd(), mail.body.trimEnd());
   t.match(received?.headers, { 'reply-to': 'reply@example.com', 'auto-submitted': 'auto-generated' });
+  t.notOk('bcc' in (received?.headers ?? {}), 'a subject adds no header');
   t.match(await row(), { status: 'sent', body: '', attemptCount: 1, lastError: null });
   t.notMatch(JSON.stringify(lines), /to@example\.com|universe|x\.example/, 'the log has none of the mail');
-});
-
-t.test('a transaction that is rolled back sends no mail', async (t) => {
-  const { server, mailer, db } = await withServer(t);
-  const failed = db.transaction().execute(async (trx) => {
-    await mailer.accept(trx, mail);
-    throw new Error('no');
-  });
-  await t.rejects(failed);
-  await mailer.idle();
-  t.equal(server.mails.length, 0);
 });
 
 t.test('retries at a busy server after growing pauses, with the same Message-ID', async (t) => {
@@ -129,7 +125,7 @@ for (const [title, options, refusal, reason] of [
   ['the sender', {}, { command: 'MAIL FROM', code: 553 }, /^EENVELOPE 553 MAIL FROM$/],
   ['the login', { user: 'me:wrong@' }, { command: 'AUTH', code: 535 }, /^EAUTH 535 AUTH PLAIN$/],
   ['a missing login', {}, { command: 'RCPT TO', code: 530 }, /^EENVELOPE 530 RCPT TO$/],
-] as const) {
+] as const)
   t.test(`a server that refuses ${title}: logs the codes, keeps the mail, and sends it later`, async (t) => {
     const server = await startMailServer(t, 0, { hasLogin: 'user' in options });
     const url = 'user' in options ? server.url.replace('//', `//${options.user}`) : server.url;
@@ -145,7 +141,6 @@ for (const [title, options, refusal, reason] of [
     await mailer.idle();
     t.equal(server.mails.length, 1);
   });
-}
 
 t.test('a certificate that is not accepted: the mail waits, and the log has the code', async (t) => {
   const server = await startMailServer(t, 0, { isSecure: true });
@@ -183,12 +178,4 @@ t.test('without a server mails wait, are logged without content, and go after a 
   clock.advance(31 * 24 * 60 * 60 * 1000);
   await forgetOldMails(db, clock.now());
   t.strictSame(await db.selectFrom('mailOutbox').selectAll().execute(), []);
-});
-
-t.test('compares addresses without regard to their spelling', async (t) => {
-  const { server, mailer, db } = await withServer(t);
-  await mailer.accept(db, { ...mail, to: 'a@example.com', subject: 'x\r\nBcc: victim@example.com' });
-  await mailer.idle();
-  t.strictSame(server.mails[0]?.to, ['a@example.com']);
-  t.notOk('bcc' in (server.mails[0]?.headers ?? {}));
 });

@@ -1,7 +1,9 @@
 /** Reads the settings of the storage, and reports each mistake under its variable. */
+import { join } from 'node:path';
 import t from 'tap';
 import { readConfig } from '#api/config.ts';
 import { problemsOf } from '#test/support/api-settings.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 
 const s3 = {
   S3_BUCKET_NAME: 'uploads',
@@ -11,11 +13,11 @@ const s3 = {
 };
 
 t.test('reads a folder, relative or absolute', async (t) => {
-  t.strictSame(readConfig({}, '/srv').config.storage, { kind: 'disk', path: '/srv/data/uploads' });
-  t.strictSame(readConfig({ STORAGE_PATH: '/mnt/x' }, '/srv').config.storage, {
-    kind: 'disk',
-    path: '/mnt/x',
-  });
+  for (const [env, path] of [
+    [{}, '/srv/data/uploads'],
+    [{ STORAGE_PATH: '/mnt/x' }, '/mnt/x'],
+  ] as const)
+    t.strictSame(readConfig(env, '/srv').config.storage, { kind: 'disk', path });
 });
 
 t.test('a bucket takes precedence over the folder; its keys are secrets', async (t) => {
@@ -40,21 +42,11 @@ t.test('a bucket without an endpoint is on AWS, with the credentials that the SD
   t.equal(secrets.s3, null);
 });
 
-for (const [name, env] of [
-  ['S3_BUCKET_NAME', { S3_BUCKET_NAME: 'Not A Bucket' }],
-  ['S3_BUCKET_NAME', { S3_ENDPOINT_URL: 'https://s3.example.com' }],
-  ['S3_BUCKET_NAME', { S3_ACCESS_KEY: 'id', S3_SECRET_KEY: 'hush' }],
-  ['S3_ENDPOINT_URL', { ...s3, S3_ENDPOINT_URL: 's3.example.com' }],
-  ['S3_ENDPOINT_URL', { ...s3, S3_ENDPOINT_URL: 'https://id:hush@s3.example.com' }],
-  ['S3_REGION', { ...s3, S3_REGION: 'over there' }],
-  ['S3_FORCE_PATH_STYLE', { ...s3, S3_FORCE_PATH_STYLE: 'yes' }],
-  ['S3_ACCESS_KEY', { S3_BUCKET_NAME: 'uploads', S3_SECRET_KEY: 'hush' }],
-  ['S3_ACCESS_KEY', { S3_BUCKET_NAME: 'uploads', S3_ACCESS_KEY: 'id' }],
-] as const) {
-  t.test(`${Object.keys(env).join(', ')}: refused as ${name}`, async (t) => {
-    const problems = problemsOf(env);
+t.test('a mistake is reported under its variable, without secrets', async (t) => {
+  for (const [settings = '', name] of casesUnder(join(import.meta.dirname, 'locations.md'), 'Refused')) {
+    const problems = problemsOf(Object.fromEntries(settings.split(', ').map((one) => one.split('='))));
     t.equal(problems.length, 1, problems.join());
-    t.ok(problems[0]?.startsWith(`${name}: `), problems.join());
+    t.ok(problems[0]?.startsWith(`${name}: `), `${settings}: ${problems}`);
     t.notMatch(problems.join(), /hush/);
-  });
-}
+  }
+});
