@@ -2,14 +2,7 @@
 import type { Bucket, Charge } from '#gateway/limiter/charge.ts';
 import type { Policy } from '#gateway/policy/policy.ts';
 import { fc } from './fast-check.ts';
-import {
-  chargeOf,
-  partForNewcomers,
-  partUnless,
-  partWithLimit,
-  unprovenCombined,
-  withValue,
-} from './spend.ts';
+import { chargeOf, partUnless, partWithLimit, unprovenCombined, withValue } from './spend.ts';
 
 /** Requests of one client in one event-loop tick. */
 export interface RandomRequests {
@@ -71,9 +64,9 @@ export function chargeOfRandom(
     const most = limit ?? of.limit;
     if (newcomers) {
       const exempt = [...(unproven ? [credential] : []), clientAddress(run, who)];
-      return [partForNewcomers(of, `${run}-everyone`, exempt, cost, most)];
+      return [partUnless(of, `${run}-everyone`, exempt, cost, most)];
     }
-    if (unless) return [partUnless(of, `${run}-address`, unproven ? credential : null, cost, most)];
+    if (unless) return [partUnless(of, `${run}-address`, unproven ? [credential] : [], cost, most)];
     return unproven
       ? unprovenCombined(of, counted, credential, `${run}-address`, cost, most)
       : [partWithLimit(of, most, counted, cost)];

@@ -127,27 +127,15 @@ export function unprovenCombined(
   return [own, new Bucket(new Counter(of, true), identity(address), [identity(credential)], cost, limit)];
 }
 
-/** Builds the bucket of a policy with `unless`. @param credential null if the request presents none */
+/** Builds the bucket of a policy that does not count a request if one of these credentials or clients is proven. */
 export function partUnless(
   of: Policy,
   who: string,
-  credential: string | null,
+  proofs: readonly string[],
   cost = 1,
   limit = of.limit,
 ): Bucket {
-  const proofs = credential === null ? [] : [identity(credential)];
-  return new Bucket(new Counter(of, false), identity(who), proofs, cost, limit);
-}
-
-/** Builds the bucket of a policy for newcomers. @param exempt the client, and the credentials that it presents */
-export function partForNewcomers(
-  of: Policy,
-  who: string,
-  exempt: readonly string[],
-  cost = 1,
-  limit = of.limit,
-): Bucket {
-  return new Bucket(new Counter(of, false), identity(who), exempt.map(identity), cost, limit);
+  return new Bucket(new Counter(of, false), identity(who), proofs.map(identity), cost, limit);
 }
 
 /** Builds a limiter in memory, with a small table by default. */

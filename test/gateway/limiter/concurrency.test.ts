@@ -1,5 +1,5 @@
 /** Tests leases of requests in flight: they are taken, returned, renewed, and expire. */
-import { deepEqual, equal } from 'node:assert/strict';
+import { equal } from 'node:assert/strict';
 import t from 'tap';
 import { LEASE_MS } from '#gateway/algorithms/concurrency.ts';
 import type { Bucket } from '#gateway/limiter/charge.ts';
@@ -33,7 +33,7 @@ type Event =
   | { readonly kind: 'ask'; readonly policies: readonly number[]; readonly times: number }
   | { readonly kind: 'end'; readonly which: number };
 
-t.test('random requests that begin and end: Redis, memory and a plain count agree', async (t) => {
+t.test('random requests that begin and end: Redis and memory agree', async (t) => {
   const redis = await startRedis(t);
   const store = await startLimiter(t, redis.url);
   const event = fc.oneof<fc.Arbitrary<Event>[]>(
@@ -59,16 +59,13 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
           ),
           policy('window', 40, 10 * 86_400),
         ];
-        const open: { readonly ofStore: Admitted; readonly ofMemory: Admitted; readonly holds: number[] }[] =
-          [];
-        const counts = [0, 0, 0, 0];
+        const open: { readonly ofStore: Admitted; readonly ofMemory: Admitted }[] = [];
         for (const event of events) {
           if (event.kind === 'end') {
             const [one] = open.splice(event.which % Math.max(1, open.length), 1);
             if (one === undefined) continue;
             store.release(one.ofStore.spent, one.ofStore.position);
             memory.release(one.ofMemory.spent, one.ofMemory.position);
-            for (const number of one.holds) counts[number] = (counts[number] ?? 0) - 1;
             continue;
           }
           const charge = chargeOf(
@@ -81,17 +78,8 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
           );
           for (const [ofStore, ofMemory] of answers) {
             if (ofStore.kind !== 'spent' || ofMemory.kind !== 'spent') throw new Error('both answer');
-            const room: number[] = event.policies.filter(
-              (number) => (counts[number] ?? 0) < (policies[number]?.limit ?? 0),
-            );
-            const fits: boolean = event.policies.every(
-              (number) => room.includes(number) || policies[number]?.mode === 'shadow',
-            );
-            equal(ofStore.admitted, fits);
-            equal(ofMemory.admitted, fits);
-            if (!fits) continue;
-            for (const number of room) counts[number] = (counts[number] ?? 0) + 1;
-            open.push({ ofStore, ofMemory, holds: room.filter((number) => number < 3) });
+            equal(ofStore.admitted, ofMemory.admitted);
+            if (ofStore.admitted) open.push({ ofStore, ofMemory });
           }
         }
         for (const { ofStore, ofMemory } of open) {
@@ -100,10 +88,6 @@ t.test('random requests that begin and end: Redis, memory and a plain count agre
         }
         const keys = policies.slice(0, 3).map((of) => part(of, `${run}`).key);
         await until(async () => (await redis.client.exists(...keys)) === 0);
-        deepEqual(
-          policies.map((of) => (of.algorithm === 'concurrency' ? 0 : counts[3])),
-          [0, 0, 0, counts[3]],
-        );
       },
     ),
     { numRuns: 150 },

@@ -13,7 +13,6 @@ import {
   policy,
   spend,
   unproven,
-  unprovenCombined,
   VALUES,
   withValue,
 } from '#test/support/spend.ts';
@@ -162,39 +161,6 @@ export function conformance(
     limiter.prove(identity(refused));
     limiter.withdraw(identity(refused));
     t.equal(await burst(limiter, withKey(refused), 5), 0, 'after a 401 it is unproven');
-  });
-
-  t.test('unproven credentials that come again share the same limit, to the last unit', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    for (const together of [1, 3]) {
-      const p = of(`repeated-${together}`, 20);
-      const address = someone();
-      const withKey = (key: string) => chargeOf(...unproven(p, key, address));
-      const repeated = Array.from({ length: 5 }, someone);
-      let admitted = 0;
-      for (let i = 0; i < 50; i++) admitted += await burst(limiter, withKey(repeated[i % 5] ?? ''), together);
-      t.equal(admitted, 20, `${together} at once`);
-      const late = someone();
-      t.equal(await burst(limiter, withKey(late), 1), 0, 'a new credential is denied until the next window');
-      limiter.prove(identity(late));
-      t.equal(await burst(limiter, withKey(late), 30), 20, 'a proven credential has its own limit');
-    }
-  });
-
-  t.test('in a combined identity only the credential is proven, and each combination counts', async (t) => {
-    await insideLongWindow();
-    const limiter = await limiterOf(t);
-    const p = of('combined', 10);
-    const [address, key] = [someone(), someone()];
-    const withKey = (combined: string) => chargeOf(...unprovenCombined(p, combined, key, address));
-    t.equal(await burst(limiter, withKey(someone()), 1), 1);
-    let admitted = 0;
-    for (let i = 0; i < 25; i++) admitted += await burst(limiter, withKey(someone()), 1);
-    t.equal(admitted, 9, 'unproven combinations share one limit of the address');
-    limiter.prove(identity(key));
-    t.equal(await burst(limiter, withKey(someone()), 15), 10, 'a proven combination has its own limit');
-    t.equal(await burst(limiter, withKey(someone()), 15), 10);
   });
 }
 

@@ -7,7 +7,7 @@ import type { Spent } from '#gateway/limiter/limiter.ts';
 import { GuardedLimiter } from '#gateway/limiter/outage.ts';
 import { HEARTBEAT } from '#gateway/limiter/replicas.ts';
 import type { Algorithm } from '#gateway/policy/policy.ts';
-import { chargeOf, part, partForNewcomers, policy, VALUES, withValue } from '#test/support/spend.ts';
+import { chargeOf, part, partUnless, policy, VALUES, withValue } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
 import { Ledger } from './ledger.ts';
 import { ModelConnection } from './model-connection.ts';
@@ -91,7 +91,7 @@ export class World {
     const { algorithm, values, limit, newcomers = false } = setting;
     const windowless = algorithm === 'concurrency' ? { windowMs: 0, windowSeconds: 0 } : {};
     const of = policy('p', limit, WINDOW_SECONDS, { algorithm, ...windowless, ...(values ? VALUES : {}) });
-    this.#bucket = newcomers ? partForNewcomers(of, 'everyone', ['client']) : part(of);
+    this.#bucket = newcomers ? partUnless(of, 'everyone', ['client']) : part(of);
     this.#charges = values
       ? Array.from({ length: limit + 1 }, (_, i) => chargeOf(withValue(this.#bucket, `value-${i}`)))
       : [chargeOf(this.#bucket)];

@@ -17,6 +17,7 @@ import { until } from '#test/support/until.ts';
 const POLICIES = policyFile(
   'name: one, route: "GET,POST /one/*", identifier: ip, limit: 1, window: 366d',
   'name: all, route: "GET,POST /one/*", identifier: api-key, limit: 100, window: 366d',
+  'name: few, route: GET /few, identifier: everyone, limit: 1, window: 366d, mode: mark',
 );
 
 type Line = Record<string, unknown>;
@@ -159,6 +160,15 @@ function ask(port: number): () => void {
   const { socket } = sendRaw(port, 'GET /end HTTP/1.1\r\nHost: a\r\n\r\n');
   return () => socket.destroy();
 }
+
+t.test('names the policies that mark a request', async (t) => {
+  const gateway = await start(t, (await startUpstream(t)).origin);
+  for (let i = 0; i < 2; i++) await (await fetch(`${gateway.origin}/few`)).text();
+  t.match(await gateway.line(2), [
+    { decision: 'allow', marked: [] },
+    { decision: 'allow', marked: ['few'] },
+  ]);
+});
 
 t.test('a file that was renamed is created again', async (t) => {
   const upstream = await startUpstream(t);

@@ -45,17 +45,6 @@ const WAYS_TO_ANSWER: Readonly<
     res.writeEarlyHints({ link: '</a>; rel=preload', 'x-tokens': '7' });
     res.end(Buffer.alloc(bytes));
   },
-  chunked(res, bytes) {
-    const piece = Buffer.alloc(10_000);
-    let left = bytes;
-    const more = (): void => {
-      left -= piece.length;
-      if (left > 0) res.write(piece, () => setImmediate(more));
-      else res.end(piece.subarray(0, left + piece.length));
-    };
-    res.flushHeaders();
-    more();
-  },
   'without-end'(res) {
     const piece = Buffer.alloc(65_536);
     res.writeHead(200, { 'content-length': 1e12 });
@@ -209,22 +198,6 @@ const WAYS: readonly [string, (t: Test) => Promise<Record<string, string>>][] = 
 for (const [name, store] of WAYS) {
   t.test(name, async (t) => {
     const files = await Files.start(t, await store(t));
-
-    t.test('a whole reply costs its body, as the client and the access log count it', async (t) => {
-      for (const [way, bytes] of [
-        ['chunked', 300_000],
-        ['announced', 700],
-        ['announced', 300_001],
-        ['hinted', 30_000],
-      ] as const) {
-        const { cost, got } = await files.get(way, bytes);
-        t.equal(got.body, bytes);
-        t.equal(cost, bytes, `${way}: ${bytes}`);
-        const { bytes: logged } = await files.logged(`/files/${way}/${bytes}`);
-        t.equal(logged, got.all, 'the log has the bytes of the connection');
-        t.ok(got.all - cost < 5000, 'which are those of the body, and of header sections and chunks');
-      }
-    });
 
     t.test('a client that leaves in the middle pays what was sent', async (t) => {
       const path = '/files/without-end/0';
