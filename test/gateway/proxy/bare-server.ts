@@ -20,7 +20,7 @@ import { Refusals } from '#gateway/request/refuse.ts';
 import type { StoryParts } from '#gateway/request/story.ts';
 import type { Millis } from '#shared/clock.ts';
 import { parseTrustedProxies } from '#shared/trusted-proxies.ts';
-import { OWN_PARSER, type Owner, policyFile } from '#test/support/gateway.ts';
+import { OWN_PARSER, type Owner, policyFile, startUpstream } from '#test/support/gateway.ts';
 import { memoryLimiter } from '#test/support/spend.ts';
 
 export interface BareServer {
@@ -33,9 +33,10 @@ export interface BareServer {
 }
 
 export interface BareServerOptions
-  extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock'>>,
+  extends Partial<Omit<UpstreamOptions, 'bounds' | 'clock' | 'origin'>>,
     Partial<EntranceSlots> {
-  readonly origin: string;
+  /** By default that of an application that replies with the request as JSON. */
+  readonly origin?: string;
   readonly bounds?: Readonly<Partial<Record<BoundName, Partial<BoundLimits>>>>;
   /** Text of the policy file; by default it has no policies. */
   readonly policies?: string;
@@ -45,8 +46,9 @@ export interface BareServerOptions
   readonly decisionServer?: (parts: StoryParts) => DecisionServer;
 }
 
-export async function startBareServer(owner: Owner, options: BareServerOptions): Promise<BareServer> {
+export async function startBareServer(owner: Owner, options: BareServerOptions = {}): Promise<BareServer> {
   const {
+    origin = (await startUpstream(owner)).origin,
     bounds: changes = {},
     policies = policyFile(),
     trustedProxies = 'none',
@@ -71,6 +73,7 @@ export async function startBareServer(owner: Owner, options: BareServerOptions):
     collectYoung: () => undefined,
     openProtection: null,
     ...upstreamOptions,
+    origin,
     clock,
     bounds: createBounds(settings, { clock, log }),
     log,

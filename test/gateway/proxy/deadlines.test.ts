@@ -6,6 +6,7 @@ import t from 'tap';
 import { type DeadlineEntry, Deadlines } from '#gateway/proxy/deadlines.ts';
 import { busyFor } from '#test/support/busy.ts';
 import { sendRaw } from '#test/support/raw.ts';
+import { until } from '#test/support/until.ts';
 import { startBareServer } from './bare-server.ts';
 import { startRawUpstream } from './exchange.ts';
 
@@ -31,10 +32,6 @@ function start(): {
     return one;
   };
   return { deadlines, add, gaveUp };
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await sleep(5);
 }
 
 t.test('calls in order of arrival, and not before their time', async (t) => {

@@ -1,14 +1,5 @@
-import { join } from 'node:path';
 import t from 'tap';
 import { readConfig } from '#gateway/config.ts';
-import { temporaryFolder } from '#test/support/temporary-folder.ts';
-import { startBareServer } from './bare-server.ts';
-import { send } from './exchange.ts';
-
-t.test('502: nothing listens on the socket', async (t) => {
-  const { port } = await startBareServer(t, { origin: `unix:${join(temporaryFolder(t), 'none.sock')}` });
-  t.equal((await send(port, '/')).status, 502);
-});
 
 t.test('reads the path of a Unix socket, and refuses malformed ones', async (t) => {
   const upstream = (value: string): string => readConfig({ GATEWAY_UPSTREAM: value }).config.upstream;

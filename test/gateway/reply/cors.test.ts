@@ -1,45 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { loadPolicies } from '#gateway/policy/file/load.ts';
 import { CorsTable, NO_CORS, UNREAD } from '#gateway/reply/cors.ts';
 import { isPreflight, preflightReply } from '#gateway/reply/preflight.ts';
 import { runTests } from '#gateway/workbench/rehearsal/policy-tests.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 import { policyFile } from '#test/support/gateway.ts';
 
 const APP = 'https://app.example.org';
+const ORIGINS = join(import.meta.dirname, 'origins.md');
 
 const load = (text: string) => loadPolicies(`${policyFile()}\n${text}`, 'p.yaml');
 const tableOf = (cors: string): CorsTable => new CorsTable(load(`replies: { cors: ${cors} }`));
 const from = (origin: string): string[] => ['Host', 'a', 'Origin', origin];
 
 t.test('origins are written as browsers send them', async (t) => {
-  for (const origin of [
-    '*',
-    APP,
-    'http://localhost:3000',
-    'https://xn--bcher-kva.example',
-    'http://[::1]:8080',
-    'http://192.0.2.1',
-    'capacitor://localhost',
-    'moz-extension://2c127fa4-62c7-7e4f-90e5-472b45eecfdc',
-  ])
+  for (const [origin = ''] of casesUnder(ORIGINS, 'As browsers send them'))
     t.match(load(`replies: { cors: ["${origin}"] }`).origins, [{ origin, route: null, credentials: false }]);
   t.match(load('replies: { cors: "*" }').origins, [{ origin: '*' }]);
-  for (const [written, fix] of [
-    ['https://app.example.org/', 'such as https://app.example.org, or'],
-    ['https://app.example.org/path', 'such as https://app.example.org, or'],
-    ['https://user@app.example.org', 'such as https://app.example.org, or'],
-    ['HTTPS://App.Example.org', 'such as https://app.example.org, or'],
-    ['https://app.example.org:443', 'such as https://app.example.org, or'],
-    ['http://app.example.org:080', 'such as http://app.example.org, or'],
-    ['https://bücher.example', 'such as https://xn--bcher-kva.example, or'],
-    ['app.example.org', 'such as https://app.example.org'],
-    ['localhost:3000', 'such as https://app.example.org'],
-    ['capacitor://localhost/', 'such as https://app.example.org'],
-    ['https://*.example.org', 'for all of them'],
-    ['null', 'such as https://app.example.org'],
-    ['', 'such as https://app.example.org'],
-  ] as const)
-    t.throws(() => load(`replies: { cors: ["${written}"] }`), { message: fix }, written);
+  for (const [written = '', message = ''] of casesUnder(ORIGINS, 'Mistakes, and what the message proposes'))
+    t.throws(() => load(`replies: { cors: ["${written}"] }`), { message }, written);
 });
 
 t.test('without the key, only client routes are for pages of other origins', async (t) => {
@@ -84,30 +65,7 @@ t.test('a preflight with credentials allows only what is a method and a list of 
 });
 
 t.test('tests of a policy file see the headers, and 204 for preflights', async (t) => {
-  const set = load(`replies: { cors: [{ origin: ${APP}, credentials: true }] }
-deny: [{ route: "* /closed" }]
-tests:
-  - name: read
-    request: GET /closed
-    headers: { Origin: ${APP} }
-    expect: { status: 403, headers: { access-control-allow-origin: ${APP}, access-control-allow-credentials: "true", vary: Origin } }
-  - name: page
-    request: GET /closed
-    headers: { Origin: ${APP}, Accept: text/html }
-    expect: { headers: { vary: "Accept, Origin" } }
-  - name: asked
-    request: OPTIONS /closed
-    headers: { Origin: ${APP}, Access-Control-Request-Method: PUT }
-    expect: { status: 204, headers: { access-control-allow-methods: PUT } }
-  - name: malformed
-    request: GET /a%00
-    headers: { Origin: ${APP} }
-    expect: { status: 400, headers: { access-control-allow-origin: ${APP} } }
-  - name: wrong
-    request: GET /closed
-    headers: { Origin: https://other.test }
-    expect: { headers: { access-control-allow-origin: ${APP} } }
-`);
+  const set = load(readFileSync(join(import.meta.dirname, 'cors-tests.yaml'), 'utf8'));
   t.match(runTests(set), [{ name: 'wrong', message: /access-control-allow-origin: expected .*, got none/ }]);
   t.equal(runTests(set).length, 1);
 });

@@ -6,7 +6,7 @@ import { Handshakes } from '#gateway/listen/tls/handshakes.ts';
 import { readKeyPair } from '#gateway/listen/tls/key-pair.ts';
 import { startBareServer } from '#test/gateway/proxy/bare-server.ts';
 import { createAuthority } from '#test/support/certificates.ts';
-import { type Owner, startUpstream } from '#test/support/gateway.ts';
+import type { Owner } from '#test/support/gateway.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import { secured, sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
@@ -28,9 +28,7 @@ function connected(owner: Owner, port: number, from: string, text = ''): Socket 
 }
 
 t.test('connections count for their client before the handshake', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const { port, bounds, clients } = await startBareServer(t, {
-    origin: upstream.origin,
     bounds: { connections: { perClient: 3 } },
     handshakes: handshakesWith(),
   });
@@ -49,9 +47,7 @@ t.test('connections count for their client before the handshake', async (t) => {
 });
 
 t.test('only so many refused connections wait for a reply at once', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const { port, bounds } = await startBareServer(t, {
-    origin: upstream.origin,
     bounds: { connections: { perClient: 1 } },
     handshakes: handshakesWith(),
   });
@@ -63,9 +59,8 @@ t.test('only so many refused connections wait for a reply at once', async (t) =>
 });
 
 t.test('cuts an unfinished handshake, at every step', async (t) => {
-  const upstream = await startUpstream(t);
   const handshakes = handshakesWith({ timeoutMs: 100 });
-  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const { port, bounds, clients } = await startBareServer(t, { handshakes });
   const silent = connected(t, port, '127.0.0.7');
   const stuck = connected(t, port, '127.0.0.8', CLIENT_HELLO_BEGUN);
   await Promise.all([once(silent, 'close'), once(stuck, 'close')]);
@@ -74,9 +69,8 @@ t.test('cuts an unfinished handshake, at every step', async (t) => {
 });
 
 t.test('failed handshakes give their place back', async (t) => {
-  const upstream = await startUpstream(t);
   const handshakes = handshakesWith();
-  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const { port, bounds, clients } = await startBareServer(t, { handshakes });
   for (const text of [
     '\x16\x03\x01\x00\x05hello',
     `${CLIENT_HELLO_BEGUN}${'\xff'.repeat(600)}`,
@@ -96,11 +90,10 @@ t.test('failed handshakes give their place back', async (t) => {
 });
 
 t.test('a client that begins handshakes too fast waits, and others do not', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   let now = 0;
   let told = 0;
   const handshakes = handshakesWith({ clock: () => now, perClient: 1, onTooFast: () => void told++ });
-  const { port, bounds, clients } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const { port, bounds, clients } = await startBareServer(t, { handshakes });
   const from = { localAddress: '127.0.0.7' };
   for (let i = 0; i < 4; i++)
     t.equal((await sendTls(port, '/a', ca, from)).status, 200, 'four seconds at once');
@@ -117,9 +110,8 @@ t.test('a client that begins handshakes too fast waits, and others do not', asyn
 });
 
 t.test('a handshake whose turn would come too late is closed', async (t) => {
-  const upstream = await startUpstream(t, (_req, res) => res.end('ok'));
   const handshakes = handshakesWith({ perClient: 1, timeoutMs: 3999 });
-  const { port } = await startBareServer(t, { origin: upstream.origin, handshakes });
+  const { port } = await startBareServer(t, { handshakes });
   for (let i = 0; i < 4; i++) t.equal((await sendTls(port, '/a', ca)).status, 200);
   await t.rejects(sendTls(port, '/a', ca), { code: 'ECONNRESET' });
   t.equal(handshakes.failures.pace, 1);

@@ -51,8 +51,7 @@ const silence = startUpstream(t)
   .then(async ({ port }) => text(await secured(port, ca)));
 
 t.test('requests and replies of every size pass, and the application hears of https', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const { port } = await startTestGateway(t, { env: TLS });
   const body = 'x'.repeat(3_000_000);
   const answer = await sendTls(port, '/a', ca, { method: 'POST', body });
   t.equal(answer.status, 200);
@@ -63,8 +62,7 @@ t.test('requests and replies of every size pass, and the application hears of ht
 });
 
 t.test('400: plain HTTP is told that the port is for HTTPS', async (t) => {
-  const upstream = await startUpstream(t);
-  const { port, gateway } = await startTestGateway(t, { upstream: upstream.origin, env: TLS });
+  const { port, gateway } = await startTestGateway(t, { env: TLS });
   const answer = await sendRaw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n').ended();
   t.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*https:\/\//);
   const failed = gateway

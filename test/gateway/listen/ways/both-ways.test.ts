@@ -1,5 +1,6 @@
+/** What holds on both ways into the gateway. */
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import { startRawUpstream } from '#test/gateway/proxy/exchange.ts';
 import { busyFor } from '#test/support/busy.ts';
 import { startTestGateway, startUpstream, type TestGateway } from '#test/support/gateway.ts';
@@ -22,7 +23,7 @@ function heldBy({ gateway }: TestGateway): number {
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-export function testBothWays(t: Test, env: Env): void {
+async function testWay(t: Test, env: Env): Promise<void> {
   t.test('answers requests that arrive before the last reply, in order', async (t) => {
     const replies: (() => void)[] = [];
     const upstream = await startUpstream(t, (req, res) => {
@@ -172,3 +173,6 @@ export function testBothWays(t: Test, env: Env): void {
     await closed;
   });
 }
+
+for (const GATEWAY_OWN_PARSER of ['1', '0'])
+  t.test(`GATEWAY_OWN_PARSER=${GATEWAY_OWN_PARSER}`, (t) => testWay(t, { GATEWAY_OWN_PARSER }));
