@@ -72,21 +72,6 @@ t.test('systemd waits longer than the programs take to stop', async (t) => {
   t.ok((api ?? 0) > stop && stop > 0);
 });
 
-/** Loads a filter that fails all system calls except the given ones with EPERM, and becomes the program. */
-const FILTERED = `
-import ctypes, os, sys
-at = sys.argv.index('--')
-library = ctypes.CDLL('libseccomp.so.2')
-library.seccomp_init.restype = ctypes.c_void_p
-ALLOW, EPERM = 0x7fff0000, 0x00050001
-filter = ctypes.c_void_p(library.seccomp_init(EPERM))
-for name in sys.argv[1:at]:
-    number = library.seccomp_syscall_resolve_name(name.encode())
-    if number >= 0 and library.seccomp_rule_add(filter, ALLOW, number, 0) != 0: sys.exit('no rule for ' + name)
-if library.seccomp_load(filter) != 0: sys.exit('the filter cannot be loaded')
-os.execvp(sys.argv[at + 1], sys.argv[at + 1:])
-`;
-
 /** Returns the system calls that the unit allows, as systemd resolves its sets. */
 function allowedBy(text: string): readonly string[] {
   const sets = new Map<string, string[]>();
@@ -112,7 +97,7 @@ function allowedBy(text: string): readonly string[] {
 t.test('the gateway starts, limits, reloads and stops with the system calls of its unit', async (t) => {
   const allowed = allowedBy(units[0]?.text ?? '');
   t.ok(allowed.includes('accept4') && !allowed.includes('mount') && !allowed.includes('setpriority'));
-  const filtered = ['python3', '-c', FILTERED, ...allowed, '--'];
+  const filtered = ['python3', join(import.meta.dirname, 'filtered.py'), ...allowed, '--'];
   const probe = spawnSync('python3', [...filtered.slice(1), 'python3', '-c', 'import os; os.nice(1)'], {
     encoding: 'utf8',
   });

@@ -2,7 +2,6 @@
  * Real servers say which path they read, of odd paths that came through a gateway. Each policy that covers what they
  * read has to count the request.
  */
-import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import express from 'express';
@@ -27,46 +26,7 @@ interface Server {
   readonly isEncoded?: boolean;
 }
 
-const RACK = `require 'rack'
-run lambda { |env|
-  sent = env['PATH_INFO']
-  decoded = Rack::Utils.unescape_path(sent)
-  [200, { 'Content-Type' => 'application/octet-stream' }, [[decoded, Rack::Utils.clean_path_info(decoded)].join("\\n")]]
-}
-`;
-
-const PHP = `<?php
-[$path] = explode('?', $_SERVER['REQUEST_URI'], 2);
-$parsed = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
-echo rawurldecode($path), "\\n", $_SERVER['PHP_SELF'], is_string($parsed) ? "\\n" . rawurldecode($parsed) : '';
-`;
-
-/** WSGI, which Flask and Django read the path from; and the files of http.server. */
-const PYTHON = `import os, sys
-from http.server import SimpleHTTPRequestHandler
-from wsgiref.simple_server import make_server, WSGIRequestHandler
-
-class Quiet(WSGIRequestHandler):
-    protocol_version = 'HTTP/1.1'
-    def log_message(self, *args): pass
-
-class Files(SimpleHTTPRequestHandler):
-    def __init__(self): self.directory = '/root'
-
-def application(environ, start_response):
-    path = environ['PATH_INFO']
-    file = Files().translate_path(environ['RAW_PATH'])[len('/root'):] or '/'
-    start_response('200 OK', [('Content-Type', 'application/octet-stream')])
-    return [path.encode('latin-1') + b'\\n' + file.encode('utf-8', 'surrogateescape')]
-
-class Handler(Quiet):
-    def get_environ(self):
-        environ = super().get_environ()
-        environ['RAW_PATH'] = self.path
-        return environ
-
-make_server('127.0.0.1', int(sys.argv[1]), application, handler_class=Handler).serve_forever()
-`;
+const fileOf = (name: string): string => join(import.meta.dirname, name);
 
 const TOMCAT = '/usr/share/tomcat10/lib/*:/usr/share/java/tomcat10-juli.jar';
 
@@ -96,10 +56,8 @@ async function start(
   t: Test,
   names: readonly string[],
   command: (folder: string, ports: readonly number[]) => readonly string[],
-  files: Readonly<Record<string, string>> = {},
 ): Promise<Server[]> {
   const folder = temporaryFolder(t);
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
   const ports = await Promise.all(names.map(() => freePort()));
   const program = startProgram(command(folder, ports), { HOME: folder, LC_ALL: 'C.UTF-8' }, folder);
   t.teardown(() => program.stop());
@@ -111,20 +69,13 @@ const SERVERS: Readonly<Record<string, (t: Test) => Promise<readonly Server[]>>>
   Express: startExpress,
   Node: startNode,
   Rack: (t) =>
-    start(t, ['Rack'], (_, [port]) => ['puma', '-b', `tcp://127.0.0.1:${port}`, 'config.ru'], {
-      'config.ru': RACK,
-    }),
-  PHP: (t) =>
-    start(t, ['PHP'], (_, [port]) => ['php', '-S', `127.0.0.1:${port}`, 'router.php'], { 'router.php': PHP }),
-  Python: (t) =>
-    start(t, ['Python'], (_, [port]) => ['/usr/bin/python3', 'application.py', String(port)], {
-      'application.py': PYTHON,
-    }),
+    start(t, ['Rack'], (_, [port]) => ['puma', '-b', `tcp://127.0.0.1:${port}`, fileOf('paths.ru')]),
+  PHP: (t) => start(t, ['PHP'], (_, [port]) => ['php', '-S', `127.0.0.1:${port}`, fileOf('paths.php')]),
+  Python: (t) => start(t, ['Python'], (_, [port]) => ['/usr/bin/python3', fileOf('paths.py'), String(port)]),
   Tomcat: async (t) => {
-    const source = join(import.meta.dirname, 'PathReader.java');
     const names = ['Tomcat', 'Tomcat, decoding slashes', 'Tomcat, passing slashes through'];
     const servers = await start(t, names, (folder, ports) => [
-      ...['java', '-cp', TOMCAT, source, folder],
+      ...['java', '-cp', TOMCAT, fileOf('PathReader.java'), folder],
       ...ports.map(String),
     ]);
     return servers.map((server, i) => ({ ...server, isEncoded: i === 2 }));

@@ -8,25 +8,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 
 const folder = temporaryFolder(t);
 
-/** Ends when its parent is gone or says so; asks the API a last time, as a gateway that drains does. */
-const gateway = join(folder, 'gateway.mjs');
-writeFileSync(
-  gateway,
-  `let isStopping = false;
-   async function stop(why) {
-     if (isStopping) return;
-     isStopping = true;
-     const status = await fetch(process.env.GATEWAY_UPSTREAM + '/health').then((reply) => reply.status, () => 'nothing');
-     console.log('gateway ends by ' + why + ', API says ' + status);
-     process.exit(0);
-   }
-   process.on('SIGTERM', () => stop('SIGTERM'));
-   process.on('SIGINT', () => stop('SIGINT'));
-   process.on('disconnect', () => stop('disconnect'));
-   setInterval(() => {}, 1000);
-   console.log('gateway ready, upstream ' + process.env.GATEWAY_UPSTREAM + ' pid ' + process.pid + ' arenas ' + process.env.MALLOC_ARENA_MAX);
-   process.send('ready');`,
-);
+const gateway = join(import.meta.dirname, 'gateway.mjs');
 const failing = join(folder, 'failing.mjs');
 writeFileSync(failing, `console.error('gateway cannot start'); process.exit(1);`);
 
