@@ -9,6 +9,7 @@ import { listen } from '#test/support/listen.ts';
 import { freePort } from '#test/support/ports.ts';
 import { start } from '#test/support/process.ts';
 import { temporaryFolder } from '#test/support/temporary-folder.ts';
+import { refusedStarts } from './refused-starts.ts';
 
 const folder = temporaryFolder(t);
 const program = ['api/main.ts'];
@@ -79,26 +80,12 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
   writeFileSync(file, 'Dear reader, this is a letter and no database. '.repeat(100));
   const { size } = statSync(file);
   const taken = { DATABASE_URL: `file:${join(folder, 'taken.sqlite')}` };
-  for (const [env, told] of [
-    [
-      { API_PORT: 'x', DATABASE_URL: 'mysql://x', LOG_LEVEL: 'loud' },
-      /^several settings are wrong:\nAPI_PORT: .*\nDATABASE_URL: .*\nLOG_LEVEL: .*\n$/,
-    ],
-    [{ ...taken, API_PORT: String(port) }, /^API_HOST or API_PORT: .*already in use 127\.0\.0\.1:\d+\n$/],
-    [{ ...memory, API_HOST: '192.0.2.1' }, /^API_HOST or API_PORT: .*not available 192\.0\.2\.1\n$/],
-    [{ ...memory, API_HOST: 'no host' }, /^API_HOST or API_PORT: .*no host\n$/],
-    [{ DATABASE_URL: `file:${join(file, 'below/x.sqlite')}` }, /^DATABASE_URL: cannot open .*writ.*\n$/],
-    [{ DATABASE_URL: `file:${file}` }, /^DATABASE_URL: cannot open.*\n$/],
-    [
-      { ...memory, STORAGE_PATH: join(file, 'uploads') },
-      /^STORAGE_PATH: cannot use .*give a folder that this user may write to\n$/,
-    ],
-  ] as const) {
+  for (const { env, told, line } of refusedStarts('The API', { port: String(port), folder })) {
     const api = start(program, { API_PORT: '0', ...env });
-    t.equal(await api.ended(), 1);
+    t.equal(await api.ended(), 1, line);
     const [before, sentence] = api.output().split('The API cannot start: ');
-    t.equal(before, '');
-    t.match(sentence, told);
+    t.equal(before, '', line);
+    for (const text of told) t.match(sentence, text, line);
   }
   t.equal(statSync(file).size, size, 'a file that is not a database stays unchanged');
   const api = start(program, { ...taken, API_PORT: '0' });

@@ -15,6 +15,7 @@ import { temporaryFolder } from '#test/support/temporary-folder.ts';
 import { sendTls } from '#test/support/tls-client.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow } from '#test/support/window.ts';
+import { refusedStarts } from './refused-starts.ts';
 
 t.test('anything that prevents a start exits with 1 and one clear sentence', async (t) => {
   const folder = temporaryFolder(t);
@@ -26,61 +27,14 @@ t.test('anything that prevents a start exits with 1 and one clear sentence', asy
     policyFile('name: a, route: GET /a, identifier: ip, limit: 0, window: 1m'),
   );
 
-  const cases: readonly (readonly [string, Record<string, string>, RegExp])[] = [
-    ['the public port is taken', { GATEWAY_PORT: port }, new RegExp(`port ${port} is taken; .*GATEWAY_PORT`)],
-    [
-      'the admin port is taken',
-      { GATEWAY_ADMIN_PORT: port },
-      new RegExp(`port ${port} is taken; .*GATEWAY_ADMIN_PORT`),
-    ],
-    [
-      'workers on a taken port',
-      { GATEWAY_PORT: port, GATEWAY_WORKERS: '2', GATEWAY_REDIS_URL: redis.url },
-      new RegExp(`port ${port} is taken`),
-    ],
-    [
-      'an address of another machine',
-      { GATEWAY_HOST: '192.0.2.1' },
-      /does not have the address in GATEWAY_HOST/,
-    ],
-    [
-      'no policy file',
-      { GATEWAY_POLICIES: join(folder, 'none.yaml') },
-      /there is no policy file .*none\.yaml; .*set GATEWAY_POLICIES/,
-    ],
-    [
-      'a mistake in it',
-      { GATEWAY_POLICIES: join(folder, 'bad.yaml') },
-      /bad\.yaml:7:\d+: limit is 0; expected: requests per window/,
-    ],
-    [
-      'the admin address is of another machine',
-      { GATEWAY_ADMIN_HOST: '192.0.2.1' },
-      /does not have the address in GATEWAY_ADMIN_HOST/,
-    ],
-    [
-      'Redis lacks the database',
-      { GATEWAY_REDIS_URL: `${redis.url}/99` },
-      /GATEWAY_REDIS_URL refuses this gateway: .*DB index/,
-    ],
-    [
-      'a password that is not encoded',
-      { GATEWAY_REDIS_URL: 'redis://:50%off@127.0.0.1:1' },
-      /GATEWAY_REDIS_URL: a % .* must be written as %25$/m,
-    ],
-    [
-      'several variables are wrong',
-      { GATEWAY_UPSTREAM: 'localhost:3000/x', GATEWAY_WORKERS: 'many', GATEWAY_TRUSTED_PROXIES: 'everybody' },
-      /: several settings are wrong:\nGATEWAY_TRUSTED_PROXIES: "everybody" is neither.*\nGATEWAY_UPSTREAM: it must be.*\nGATEWAY_WORKERS: "many" is not/,
-    ],
-  ];
-  for (const [what, wrong, expected] of cases) {
-    const gateway = start(['gateway/main.ts'], await environment(wrong));
+  const values = { port, folder, redis: redis.url };
+  for (const { env, told, line } of refusedStarts('The gateway', values)) {
+    const gateway = start(['gateway/main.ts'], await environment(env));
     t.teardown(() => gateway.stop('SIGKILL'));
-    t.equal(await gateway.ended(), 1, what);
-    t.match(gateway.output(), expected, what);
-    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${what}: reported once`);
-    t.notMatch(gateway.output(), /\n {4}at |50%off/, `${what}: no stack trace and no secret`);
+    t.equal(await gateway.ended(), 1, line);
+    for (const text of told) t.match(gateway.output(), text, line);
+    t.equal(gateway.output().match(/cannot start/g)?.length, 1, `${line}: reported once`);
+    t.notMatch(gateway.output(), /\n {4}at |50%off/, `${line}: no stack trace and no secret`);
   }
 });
 
