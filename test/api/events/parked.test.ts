@@ -1,20 +1,9 @@
 /** Deliveries that fail: what the tables keep of them, and how an operator delivers them again. */
-import t, { type Test } from 'tap';
-import {
-  addWorkspaceOf,
-  attemptsOf,
-  deliveriesOf,
-  type EventApi,
-  makeDueAgain,
-  startEventApi,
-} from './support.ts';
-
-async function eventApi(t: Test): Promise<EventApi> {
-  return startEventApi(t, { attemptsMax: 2 });
-}
+import t from 'tap';
+import { addWorkspaceOf, attemptsOf, deliveriesOf, makeDueAgain, startEventApi } from './support.ts';
 
 t.test('a delivery is parked after its last attempt, and the operator can deliver it again', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t, { attemptsMax: 2 });
   let status = 503;
   const hook = await api.addHook((response) => response.writeHead(status).end('x'.repeat(2_000)));
   await api.respond();
@@ -43,7 +32,7 @@ t.test('a delivery is parked after its last attempt, and the operator can delive
 });
 
 t.test('a running delivery stays with its worker', async (t) => {
-  const api = await eventApi(t);
+  const api = await startEventApi(t, { attemptsMax: 2 });
   let refuse = (): void => undefined;
   const hook = await api.addHook((response) => {
     refuse = () => void response.writeHead(503).end();

@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { sql } from 'kysely';
 import { type Logger, pino } from 'pino';
 import { createSender } from '#api/events/sender.ts';
-import type { Resolve } from '#api/events/targets.ts';
 import { startWorker } from '#api/events/worker.ts';
 import { acceptFollowUps } from '#api/jobs/follow-ups.ts';
 import { readPage } from '#test/docs/pages.ts';
@@ -49,11 +48,7 @@ export async function startReceiver(
     server.close();
   };
   owner.teardown(close);
-  return {
-    url: `http://127.0.0.1:${port}/hook`,
-    received,
-    close,
-  };
+  return { url: `http://127.0.0.1:${port}/hook`, received, close };
 }
 
 /** @returns a function that creates a row by a POST with the key, and returns the id @throws Error with the refusal */
@@ -78,7 +73,6 @@ export interface EventApi extends TestApi {
     readonly url: string;
     readonly triggers?: readonly string[];
     readonly surveyIds?: readonly string[];
-    readonly secret?: string;
     readonly workspaceId?: string;
   }): Promise<string>;
   /** Starts a receiver, and adds a webhook for it. @param answer default: 204 */
@@ -133,7 +127,7 @@ const ATTEMPT_TIMEOUT_MS = 600_000;
 
 export async function startEventApi(
   owner: Owner,
-  options: ApiOptions & WorkerChoices & { readonly resolve?: Resolve } = {},
+  options: ApiOptions & WorkerChoices = {},
 ): Promise<EventApi> {
   const api = await startApi(owner, {
     ...options,
@@ -165,29 +159,16 @@ export async function startEventApi(
       if (reply.status !== 200) throw new Error(reply.text);
       return reply.json.data.id;
     },
-    async addWebhook({
-      url,
-      triggers = ['responseCreated'],
-      surveyIds = [],
-      secret = 'whsec_AAAA',
-      workspaceId: ws,
-    }) {
+    async addWebhook({ url, triggers = ['responseCreated'], surveyIds = [], workspaceId: ws }) {
       count += 1;
       const id = `webhook${count}`;
       const now = new Date(api.context.clock()).toISOString();
       await api.context.db
         .insertInto('webhooks')
         .values({
-          id,
-          createdAt: now,
-          updatedAt: now,
-          workspaceId: ws ?? workspaceId,
-          name: null,
-          url,
-          source: 'user',
-          triggers: JSON.stringify(triggers),
-          surveyIds: JSON.stringify(surveyIds),
-          secret,
+          ...{ id, createdAt: now, updatedAt: now, workspaceId: ws ?? workspaceId, name: null, url },
+          ...{ source: 'user', secret: 'whsec_AAAA' },
+          ...{ triggers: JSON.stringify(triggers), surveyIds: JSON.stringify(surveyIds) },
         })
         .execute();
       return id;

@@ -50,10 +50,7 @@ t.test('runs a few at once, in order, and a failure gives its place back', async
 t.test('hashes two passwords at once, and lets a hundred wait, of known accounts or not', async (t) => {
   let busy = 0;
   let busyMax = 0;
-  let release = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const passwords = createPasswords(
     (bytes) => new Uint8Array(bytes),
     async () => {
@@ -77,10 +74,7 @@ t.test('hashes two passwords at once, and lets a hundred wait, of known accounts
 });
 
 t.test('a flood of logins: the excess gets 429 with Retry-After, and other requests go on', async (t) => {
-  let release = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: gate, resolve: release } = Promise.withResolvers<void>();
   const api = await startApi(t, {
     parts: ({ random }) => ({
       passwords: createPasswords(random, async () => {
