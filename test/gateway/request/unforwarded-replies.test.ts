@@ -2,8 +2,10 @@
  * Replies that cannot be forwarded, and requests without a reply in time, count as success and as failure: a client that
  * can provoke them would have no limit otherwise. They cost the most that a reply can report, unless nothing came.
  */
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { send, startRawUpstream } from '#test/gateway/proxy/exchange.ts';
+import { casesUnder } from '#test/support/arrow-cases.ts';
 import { policyFile, startTestGateway } from '#test/support/gateway.ts';
 import { insideLongWindow } from '#test/support/window.ts';
 
@@ -17,40 +19,20 @@ const POLICIES = policyFile(
 
 /** Ten limits. */
 const MOST = 1000;
-const HEAD = 'HTTP/1.1 200 OK\r\nX-Tokens: 40\r\n';
-const LONG = `X-Long: ${'x'.repeat(17_000)}\r\n`;
 
 interface Kind {
   readonly bytes: string;
-  /** How the connection ends. Default: it stays open. */
-  readonly ending?: 'end' | 'reset';
-  readonly status: 502 | 504;
+  readonly ending: string;
+  readonly status: number;
 }
 
-const KINDS: Readonly<Record<string, Kind>> = {
-  'too-large': { bytes: `${HEAD}${LONG}\r\n`, status: 502 },
-  'too-large-without-end': { bytes: `${HEAD}${LONG}`, status: 502 },
-  'too-late': { bytes: `HTTP/1.1 200 OK\r\n${LONG}X-Tokens: 40\r\n\r\n`, status: 502 },
-  'too-late-without-end': { bytes: `HTTP/1.1 200 OK\r\n${LONG}`, status: 502 },
-  'unreadable-report': { bytes: 'HTTP/1.1 200 OK\r\nX-Tokens\0: 40\r\n\r\n', status: 502 },
-  malformed: { bytes: `${HEAD}X-A 1\r\n\r\n`, status: 502 },
-  'two-lengths': { bytes: `${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`, status: 502 },
-  coded: { bytes: `${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n`, status: 502 },
-  'no-http': { bytes: 'SSH-2.0-x\r\n', status: 502 },
-  switched: { bytes: `${HEAD.replace('200', '101')}\r\n`, status: 502 },
-  'ended-in-head': { bytes: HEAD, ending: 'end', status: 502 },
-  'reset-in-head': { bytes: HEAD, ending: 'reset', status: 502 },
-  'cut-in-the-field': { bytes: HEAD.slice(0, -3), ending: 'end', status: 502 },
-  closed: { bytes: '', ending: 'end', status: 502 },
-  'stalled-in-head': { bytes: HEAD, status: 504 },
-  'stalled-before-the-field': { bytes: 'HTTP/1.1 200 OK\r\nX-A: 1\r\n', status: 504 },
-  'longest-number': {
-    bytes: `${HEAD.replace('40', '9'.repeat(16))}X-A: 1`,
-    ending: 'end',
-    status: 502,
-  },
-  silent: { bytes: '', status: 504 },
-};
+const PAGE = join(import.meta.dirname, 'unforwarded-replies.md');
+const KINDS: Readonly<Record<string, Kind>> = Object.fromEntries(
+  casesUnder(PAGE, 'Kinds').map(([name = '', ending = '', status, text = '']) => {
+    const bytes = text.replaceAll('LONG', `X-Long: ${'x'.repeat(17_000)}`);
+    return [name, { bytes, ending, status: Number(status) }];
+  }),
+);
 
 async function started(t: Test): Promise<number> {
   const upstream = await startRawUpstream(t, (socket, text) => {
@@ -61,9 +43,9 @@ async function started(t: Test): Promise<number> {
       return;
     }
     const finish = (): void => {
-      if (kind.ending === 'end') socket.end();
+      if (kind.ending === 'ends') socket.end();
       // Reset later, because a reset discards what has not been read.
-      if (kind.ending === 'reset') setTimeout(() => socket.resetAndDestroy(), 100);
+      if (kind.ending === 'is reset') setTimeout(() => socket.resetAndDestroy(), 100);
     };
     if (kind.bytes === '') finish();
     else socket.write(kind.bytes, 'latin1', finish);
