@@ -1,6 +1,6 @@
-/** People see the first page, the account page and error pages. */
+/** The account page. The start page and error pages are in test/conversations/accounts.md. */
 import t from 'tap';
-import { apiKey, publicUrl, startApi, workspaceId } from '#test/support/api-app.ts';
+import { apiKey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { type Browser, logInOwner, openBrowser } from '#test/support/login.ts';
 import { firstOrganization } from '#test/support/people.ts';
 
@@ -13,18 +13,6 @@ async function send(browser: Browser, path: string, fields: Record<string, strin
   return browser.call('POST', path, new URLSearchParams({ csrfToken, ...fields }).toString(), html);
 }
 
-t.test('GET /: HTML for people, JSON for programs', async (t) => {
-  const page = await open(openBrowser(api), '/');
-  t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', vary: 'accept' } });
-  t.match(page.text, 'This service is ready');
-  for (const path of ['/auth/login', '/auth/signup', '/api/docs']) t.match(page.text, `href="${path}"`);
-  t.match((await open(await logInOwner(api), '/')).text, 'href="/account"');
-
-  const data = await api.client('GET', '/', undefined, { accept: '*/*' });
-  t.match(data.headers['content-type'], 'application/json');
-  t.strictSame(data.json, { status: 'ok', documentation: `${publicUrl}/api/docs` });
-});
-
 t.test('503 if the database does not answer, as HTML and as JSON', async (t) => {
   const away = await startApi(t);
   await away.context.db.destroy();
@@ -32,25 +20,6 @@ t.test('503 if the database does not answer, as HTML and as JSON', async (t) => 
   t.equal(page.status, 503);
   t.match(page.text, 'This service is not ready');
   t.equal((await away.client('GET', '/')).json.code, 'service_unavailable');
-});
-
-t.test('errors are HTML for browsers and JSON for programs', async (t) => {
-  for (const [path, status] of [
-    ['/nothing', 404],
-    ['/auth/nothing', 404],
-    ['/account/api-keys', 404],
-    ['/%zz', 400],
-  ] as const) {
-    const browser = openBrowser(api);
-    const page = await browser.call(status === 404 ? 'PUT' : 'GET', path, undefined, html);
-    t.equal(page.status, status, path);
-    t.match(page.headers['content-type'], 'text/html', path);
-    t.match(page.text, 'href="/"', path);
-  }
-  for (const path of ['/api/nothing', '/storage/nothing', '/api/v1/me', '/js/nothing.js']) {
-    const reply = await open(openBrowser(api), path);
-    t.match(reply.headers['content-type'], 'application/json', path);
-  }
 });
 
 t.test('the account page: its data, and a key that is created, used, shown once and revoked', async (t) => {

@@ -1,4 +1,4 @@
-/** What a client has to prove, and when its survey ends. test/conversations/responses.md has the rest. */
+/** What a client has to prove. test/conversations/responses.md has the rest. */
 import t from 'tap';
 import { verifiedEmailToken } from '#api/resources/responses/submission-checks.ts';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
@@ -10,18 +10,6 @@ const send = (surveyId: string, fields: object = {}) =>
     ...{ surveyId, finished: false, data: { q1: 'x' } },
     ...fields,
   });
-
-t.test('200: ends the survey when enough responses are finished', async (t) => {
-  const { id } = await addSurvey(api, { type: 'app', autoComplete: 2 });
-  const isLive = async (): Promise<boolean> =>
-    (await api.client('GET', `/api/v1/client/${workspaceId}/environment`)).text.includes(id);
-  t.equal((await send(id, { finished: true })).status, 200);
-  t.equal((await send(id)).status, 200);
-  t.ok(await isLive());
-  t.equal((await send(id, { finished: true })).status, 200);
-  t.notOk(await isLive(), 'SDKs do not get the survey any more');
-  t.equal((await send(id)).status, 403);
-});
 
 t.test('403: a survey that needs a verified address, without its link', async (t) => {
   const { id } = await addSurvey(api, { isVerifyEmailEnabled: true });
