@@ -189,29 +189,18 @@ policies:
 `,
     'p.yaml',
   );
-  t.strictSame(
-    policies.map(
-      ({ name, index, line, bucket, limit, capacity, algorithm, windowSeconds, cost, mode, overrides }) => [
-        name,
-        index,
-        line,
-        bucket,
-        limit,
-        capacity,
-        algorithm,
-        windowSeconds,
-        cost.kind === 'units' ? cost.units : cost.kind,
-        mode,
-        overrides?.clients.plans.get('gold') ?? null,
-      ],
-    ),
+  const told = policies.map(({ cost, overrides, ...of }) =>
     [
-      ['items.1s', 0, 14, 'shared.1s', 10, 4, 'token-bucket', 1, 2, 'shadow', null],
-      ['items.1m', 1, 15, 'shared.1m', 100, 100, 'fixed-window', 60, 2, 'shadow', 300],
-      ['items.concurrency', 2, 16, 'shared.concurrency', 5, 5, 'concurrency', 0, 1, 'shadow', null],
-      ['last', 3, 17, 'last', 7, 7, 'concurrency', 0, 1, 'enforce', 30],
-    ],
+      ...[of.name, of.index, of.line, of.bucket, of.limit, of.capacity, of.algorithm, of.windowSeconds],
+      ...[cost.kind === 'units' ? cost.units : cost.kind, of.mode, overrides?.clients.plans.get('gold')],
+    ].join(' '),
   );
+  t.strictSame(told, [
+    'items.1s 0 14 shared.1s 10 4 token-bucket 1 2 shadow ',
+    'items.1m 1 15 shared.1m 100 100 fixed-window 60 2 shadow 300',
+    'items.concurrency 2 16 shared.concurrency 5 5 concurrency 0 1 shadow ',
+    'last 3 17 last 7 7 concurrency 0 1 enforce 30',
+  ]);
   const [first, second] = policies.map(({ rollout }) => rollout);
   t.strictSame(first, second, 'the identifiers are equal');
 });
