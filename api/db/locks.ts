@@ -29,6 +29,15 @@ export async function lockRow(trx: Database, table: LockedTable, ...ids: readonl
   );
 }
 
+/**
+ * Waits until no other transaction has locked the row, and lets none do so. A new row that refers to it does the same, but
+ * only after it was written to the indexes, where others may wait for it: call this before, if they may hold the lock.
+ */
+export async function keepRow(trx: Database, table: LockedTable, id: string): Promise<void> {
+  if (!isPostgres(trx)) return;
+  await sql`select 1 from ${sql.table(table)} where "id" = ${id} for key share`.execute(trx);
+}
+
 /** Takes a lock without a row, for resources that exist once in the database. Take it after all row locks. */
 export async function lockName(trx: Database, name: string): Promise<void> {
   if (!isPostgres(trx)) return;

@@ -1,5 +1,6 @@
 /** Contacts and their attributes. */
 import { sql } from 'kysely';
+import { keepRow } from '#api/db/locks.ts';
 import type { ContactTable, Database, Decoded, Timestamp } from '#api/db/schema.ts';
 import type { ListPage } from '#api/http/pagination.ts';
 import { workspaceTable } from '#api/resources/workspaces/table.ts';
@@ -47,6 +48,8 @@ export async function findOrCreateContact(
 ): Promise<Contact> {
   const known = await findContactByUserId(db, workspaceId, userId);
   if (known !== null) return known;
+  // Who stores new attributes has locked the workspace and may be creating the same contact.
+  await keepRow(db, 'workspaces', workspaceId);
   const contact: Contact = { id: newId(random), workspaceId, userId, createdAt: now, updatedAt: now };
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('contacts')
