@@ -35,9 +35,9 @@ import { runFiles } from './test-process.ts';
 
 /** These begin first. Otherwise the run would wait for them at the end. */
 const longest = [
+  'test/gateway/limiter/every-order.test.ts',
+  'test/policies/policies.test.ts',
   'test/api/http/hostile.test.ts',
-  'test/api/docs/refusals.test.ts',
-  'test/api/docs/replies.test.ts',
 ];
 /** Many files wait for processes, servers and pauses, so there are more jobs than processors. */
 const JOBS = availableParallelism() + 2;
