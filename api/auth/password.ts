@@ -81,7 +81,7 @@ export function emailIn(text: string): string {
 
 export function createPasswords(random: Random, derive: Derive = deriveArgon2id): Passwords {
   const limitedDerive = limitConcurrency(derive, CONCURRENCY);
-  /** What no password has. */
+  /** No password has this hash. It is compared where no account is known, so that both replies take as long. */
   const unknown = { cost: COST, salt: Buffer.alloc(SALT_BYTES), hash: Buffer.from(random(HASH_BYTES)) };
   return {
     async hash(password) {

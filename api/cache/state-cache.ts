@@ -12,7 +12,7 @@ import type { Clock, Millis } from '#shared/clock.ts';
 
 const LIFETIME_MS: Millis = 60_000;
 const BYTES_MAX = 83_886_080;
-/** What an entry takes besides its body. */
+/** An entry takes about this many bytes besides its body. */
 const ENTRY_BYTES = 1_024;
 
 export interface State {

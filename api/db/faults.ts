@@ -60,8 +60,8 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * What the codes of SQLite, of sockets and of PostgreSQL (SQLSTATE) mean, and the messages of node-postgres, which has no
- * codes. The first that matches counts.
+ * The table says what an error code of SQLite, a socket or PostgreSQL (SQLSTATE) means. node-postgres has no codes, so the
+ * table has its messages. The first row that matches counts.
  */
 const kinds: readonly (readonly [kind: DatabaseProblem | 'away' | 'busy', codes: RegExp])[] = [
   // Connection errors, a server that stops or starts or has too many connections, an idle transaction that it ended.

@@ -44,7 +44,7 @@ const RETRIES = { firstMs: 5_000, maxMs: 3_600_000, jitter: 0.2 };
  * 0), so that the counts bound both together.
  *
  * Free places go to the organizations in turn, in each of them to the webhooks in turn, and then to the oldest delivery.
- * Of a webhook only the first entries of the index are read, whatever its backlog.
+ * The query reads only the first index entries of each webhook, whatever its backlog.
  */
 export function dueDeliveries(time: Millis, places: number): RawBuilder<{ readonly id: string }> {
   const now = toTimestamp(time);

@@ -38,7 +38,7 @@ export interface Form {
   readonly look?: 'primary' | 'plain' | 'danger';
 }
 
-/** What a form shows besides its fields. */
+/** A form shows these besides its fields. */
 export interface Shown {
   readonly status: number;
   /** HTML above the form. */

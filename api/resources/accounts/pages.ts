@@ -34,7 +34,7 @@ interface PageForm extends Form {
   readonly isMailed?: boolean;
   readonly links: readonly (readonly [path: string, text: string])[];
   readonly limit?: LimitName;
-  /** What the form does, if it is sent to its own page. @returns the page that follows */
+  /** Handles a form that is sent to its own page. @returns the path of the page that follows */
   readonly take?: (context: Context, request: FastifyRequest, reply: FastifyReply) => Promise<string>;
 }
 

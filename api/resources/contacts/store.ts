@@ -48,7 +48,7 @@ export async function findOrCreateContact(
 ): Promise<Contact> {
   const known = await findContactByUserId(db, workspaceId, userId);
   if (known !== null) return known;
-  // Who stores new attributes has locked the workspace and may be creating the same contact.
+  // Another request that stores attributes may hold the workspace, and may be creating the same contact.
   await keepRow(db, 'workspaces', workspaceId);
   const contact: Contact = { id: newId(random), workspaceId, userId, createdAt: now, updatedAt: now };
   const { numInsertedOrUpdatedRows } = await db

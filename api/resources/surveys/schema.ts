@@ -242,7 +242,7 @@ const written = Object.fromEntries(
   ),
 );
 
-/** What a body may have. content.ts reads it, with texts that may be plain strings. */
+/** The members that a body may have. content.ts reads them, and accepts plain strings as texts. */
 export const SurveyChange = Type.Partial(
   Type.Object({
     ...written,

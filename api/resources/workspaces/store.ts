@@ -15,7 +15,7 @@ const Color = Type.String({
   text: 'Give a colour such as #64748b',
 });
 
-/** What an owner may set, for the SDKs of the workspace. */
+/** An owner may set these for the SDKs of the workspace. */
 export const Settings = Type.Object({
   recontactDays: Type.Integer({ minimum: 0, maximum: RECONTACT_DAYS_MAX }),
   clickOutsideClose: Type.Boolean(),

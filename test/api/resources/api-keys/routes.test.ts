@@ -1,4 +1,4 @@
-/** What keys and sessions reach; licence and integrations, which are for sessions. */
+/** Keys and sessions reach what they may; licence and integrations are for sessions. */
 import t from 'tap';
 import { apiKey, publicUrl, startApi, surveyBody, workspaceId } from '#test/support/api-app.ts';
 import { logInOwner, openBrowser } from '#test/support/login.ts';

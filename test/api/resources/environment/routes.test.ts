@@ -1,4 +1,4 @@
-/** What a state contains, and for how long. The replies are in test/conversations/sdk.md. */
+/** A state has the running app surveys, and shows other changes within a minute. See test/conversations/sdk.md too. */
 import t from 'tap';
 import { addSurvey, startApi, workspaceId } from '#test/support/api-app.ts';
 import { until } from '#test/support/until.ts';

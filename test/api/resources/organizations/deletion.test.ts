@@ -1,4 +1,4 @@
-/** What was in a deleted organization goes soon, with its workspaces. */
+/** A deleted organization takes its workspaces and their rows with it. */
 import { pino } from 'pino';
 import t from 'tap';
 import { SLICE_ROWS } from '#api/db/slices.ts';
