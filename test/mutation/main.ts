@@ -2,8 +2,9 @@
  * `npm run mutation -- [--places N] [--seed N] [--only TEXT]`: changes one operator or constant at a time, in the rooms that must be
  * exact, and tells what no test of `npm test` notices. The changes are made in a copy of the last commit.
  *
- * Those test files run that import the changed file, the nearest first, until one fails. The file that failed must be
- * green without the change. `--only` takes the places whose line of the report has this text.
+ * Those test files run that import the changed file, until one fails: first those that are quick for what they are likely
+ * to notice. All of them run once without a change before, for their times, and must be green. `--only` takes the places
+ * whose line of the report has this text.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -34,6 +35,8 @@ const BROAD = [
 ];
 /** Of the test files that import the changed file, so many of the nearest run. */
 const FILES_MAX = 20;
+/** A file beside the changed one, or a broad one, notices about so many times as often as another. */
+const LIKELY = 8;
 const LIMIT_MS = 180_000;
 
 const { values } = parseArgs({
@@ -57,11 +60,17 @@ const tests = globSync('test/**/*.test.ts', {
   exclude: ['test/system/**', '**/node_modules/**'],
 });
 const distances = new Map(tests.map((test) => [test, distancesFrom(test)]));
-const greens = new Map<string, Promise<boolean>>();
+/** Milliseconds that each green file takes without a change. */
+const times = new Map<string, number>();
+const compiled = mkdtempSync(join(tmpdir(), 'floodgate-mutation-compiled-'));
 const survivors: Place[] = [];
 let done = 0;
-const waiting = [...chosen];
-await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+await inCopies([...new Set(chosen.flatMap(({ file }) => nearest(file)))], async (test, copy) => {
+  const start = performance.now();
+  if (await passes(test, copy)) times.set(test, performance.now() - start);
+  else console.log(`not green without a change: ${test}`);
+});
+await inCopies(chosen, judge);
 const noticed = chosen.length - survivors.length;
 console.log(`noticed ${noticed} of ${chosen.length} (${((100 * noticed) / chosen.length).toFixed(1)} %)`);
 
@@ -69,18 +78,25 @@ function textOf({ file, line, old, new: changed }: Place): string {
   return `${file}:${line} "${old}" -> "${changed}"`;
 }
 
-/** Takes places until none is left, in a copy of its own. */
-async function work(): Promise<void> {
-  const copy = mkdtempSync(join(tmpdir(), 'floodgate-mutation-'));
-  execFileSync('git', ['worktree', 'add', '--detach', '--force', '--quiet', copy, 'HEAD'], {
-    cwd: projectRoot,
-  });
-  symlinkSync(join(projectRoot, 'node_modules'), join(copy, 'node_modules'));
-  try {
-    for (let place = waiting.shift(); place !== undefined; place = waiting.shift()) await judge(place, copy);
-  } finally {
-    execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: projectRoot });
-  }
+/** Takes items until none is left, in as many copies of the last commit as there are jobs. */
+async function inCopies<T>(
+  items: readonly T[],
+  take: (item: T, copy: string) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const work = async (): Promise<void> => {
+    const copy = mkdtempSync(join(tmpdir(), 'floodgate-mutation-'));
+    execFileSync('git', ['worktree', 'add', '--detach', '--force', '--quiet', copy, 'HEAD'], {
+      cwd: projectRoot,
+    });
+    symlinkSync(join(projectRoot, 'node_modules'), join(copy, 'node_modules'));
+    try {
+      for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await take(item, copy);
+    } finally {
+      execFileSync('git', ['worktree', 'remove', '--force', copy], { cwd: projectRoot });
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, work));
 }
 
 async function judge(place: Place, copy: string): Promise<void> {
@@ -89,13 +105,9 @@ async function judge(place: Place, copy: string): Promise<void> {
   writeFileSync(path, apply(source, place));
   let by: string | undefined;
   for (const test of nearest(place.file)) {
-    if (await passes(test, copy)) continue;
-    writeFileSync(path, source);
-    if (await isGreen(test, copy)) {
-      by = test;
-      break;
-    }
-    writeFileSync(path, apply(source, place));
+    if (!times.has(test) || (await passes(test, copy))) continue;
+    by = test;
+    break;
   }
   writeFileSync(path, source);
   if (by === undefined) survivors.push(place);
@@ -109,16 +121,11 @@ function nearest(file: string): string[] {
     return distance === undefined ? [] : [{ test, distance }];
   });
   const nearest = near.sort((a, b) => a.distance - b.distance).map(({ test }) => test);
-  const first = nearest.filter((test) => dirname(test).endsWith(dirname(file)));
-  const broad = nearest.filter((test) => BROAD.includes(test));
-  return [...new Set([...first.slice(0, FILES_MAX / 2), ...broad, ...nearest])].slice(0, FILES_MAX);
-}
-
-/** Whether a test file is green without a change. The copy must be unchanged. */
-function isGreen(test: string, copy: string): Promise<boolean> {
-  const green = greens.get(test) ?? passes(test, copy);
-  greens.set(test, green);
-  return green;
+  const beside = nearest.filter((test) => dirname(test).endsWith(dirname(file))).slice(0, FILES_MAX / 2);
+  const likely = new Set([...beside, ...nearest.filter((test) => BROAD.includes(test))]);
+  const costOf = (test: string): number => (times.get(test) ?? 0) / (likely.has(test) ? LIKELY : 1);
+  const chosen = [...new Set([...likely, ...nearest])].slice(0, FILES_MAX);
+  return chosen.sort((a, b) => costOf(a) - costOf(b));
 }
 
 /** Whether a test file is green. One that hangs is not. What it has started ends with it. */
@@ -126,7 +133,7 @@ function passes(test: string, cwd: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const child = spawn(process.execPath, [test], {
     ...{ cwd, stdio: 'ignore', detached: true },
-    env: { ...process.env, TAP_TIMEOUT: '0' },
+    env: { ...process.env, TAP_TIMEOUT: '0', TAP_BAIL: '1', NODE_COMPILE_CACHE: compiled },
   });
   const end = (): void => {
     try {
