@@ -19,7 +19,8 @@ export class NewClients {
   readonly #log: VisitsLog | null;
   #day = 0;
   #admitted = 0;
-  readonly #ofNetworks = new DigestTable(NETWORKS_MAX);
+  /** Most processes store no clients, or none with IPv6, and need none. */
+  #ofNetworks: DigestTable | null = null;
   /** Whether the log has heard today that no further client is stored. */
   #isTold = false;
 
@@ -39,7 +40,7 @@ export class NewClients {
     if (day !== this.#day) {
       this.#day = day;
       this.#admitted = 0;
-      this.#ofNetworks.clear();
+      this.#ofNetworks?.clear();
       this.#isTold = false;
     }
     if (this.#admitted >= most) {
@@ -48,6 +49,7 @@ export class NewClients {
       return false;
     }
     if (network !== null) {
+      this.#ofNetworks ??= new DigestTable(NETWORKS_MAX);
       const those = this.#ofNetworks.get(network.words)?.count ?? 0;
       if (those >= sharedBy(NETWORK_SHARE, most)) return false;
       this.#ofNetworks.put(network.words, those + 1, 0, 0);
