@@ -37,6 +37,8 @@ export async function search(setting: Setting): Promise<Search> {
     const next: Found[] = [];
     for (const state of level) {
       const way = wayTo(state);
+      // Node forgets handled rejections only between two turns of its loop.
+      await new Promise((resolve) => setImmediate(resolve));
       for (const first of state.enabled) {
         const world = await replay(setting, way);
         let [before, event]: [Found, string | undefined] = [state, first];

@@ -35,7 +35,7 @@ export class VirtualTime {
     try {
       work();
       for (;;) {
-        await new Promise((resolve) => real.setImmediate(resolve));
+        await new Promise((resolve) => process.nextTick(resolve));
         const immediates = this.#immediates;
         if (immediates.length === 0) return;
         this.#immediates = [];
