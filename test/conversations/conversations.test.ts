@@ -1,5 +1,5 @@
 /**
- * Holds the conversations of this folder with the API, one new API for each. docs/api.md names them as examples. Routes of
+ * Holds the conversations of this folder with the API, one new API for each. docs/api.md leads to them. Routes of
  * clients are asked without a key, all others with that of the first workspace, unless the request has one. A header without
  * a value is not sent.
  *
