@@ -13,6 +13,7 @@ const PROGRAM: Program<BenchContext> = {
   groups: {
     Commands: {
       peers: async () => (await import('./commands/peers.ts')).PEERS_COMMAND,
+      ladder: async () => (await import('./commands/ladder.ts')).LADDER,
       abuse: async () => (await import('./commands/abuse.ts')).ABUSE,
       soak: async () => (await import('./commands/soak.ts')).SOAK,
     },

@@ -20,6 +20,8 @@ export interface Launch extends Place {
   readonly limit: number;
   /** The number of limits that a request counts against. */
   readonly limits: number;
+  /** Additional variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface Peer {
