@@ -1,6 +1,6 @@
 /** All peers, in the order of the report. */
 import { CADDY_PLAIN } from './caddy.ts';
-import { FASTIFY_RLF } from './fastify-rlf.ts';
+import { FASTIFY_RLF } from './fastify.ts';
 import { FLOODGATE } from './floodgate.ts';
 import { NGINX_LIMIT_REQ } from './nginx-limit-req.ts';
 import { NGINX_LUA } from './nginx-lua.ts';
