@@ -14,4 +14,5 @@ function fastifyPeer(name: string, label: string): Peer {
   };
 }
 
+export const FASTIFY_RATE_LIMIT = fastifyPeer('fastify-rate-limit', '@fastify/rate-limit + Redis');
 export const FASTIFY_RLF = fastifyPeer('fastify-rlf', 'rate-limiter-flexible + Redis');

@@ -28,6 +28,8 @@ export interface Peer {
   readonly name: string;
   readonly label: string;
   readonly needs: readonly Package[];
+  /** Whether it costs the same from the first second. */
+  readonly isCompiled?: boolean;
   /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
   readonly start: (launch: Launch) => Promise<Started>;

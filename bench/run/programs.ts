@@ -15,6 +15,7 @@ const FILES = {
   'redis-server': 'redis-server',
   nginx: 'nginx',
   caddy: 'caddy',
+  haproxy: 'haproxy',
   'libnginx-mod-http-lua': `${NGINX_MODULES}/ngx_http_lua_module.so`,
   'lua-resty-core': '/usr/share/lua/5.1/resty/core.lua',
   'lua-nginx-redis': '/usr/share/lua/5.1/nginx/redis.lua',

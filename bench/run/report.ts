@@ -13,17 +13,26 @@ export interface Table {
 }
 
 export function printMachine(): void {
-  const versions = ['redis-server --version', 'nginx -v', 'caddy version'].map((command) => {
+  const load = loadavg().map((value) => value.toFixed(2));
+  process.stdout.write(`${new Date().toISOString()}, commit ${commit()}
+${machine()}
+load ${load.join(' ')}
+
+`);
+}
+
+export function commit(): string {
+  return outputOf('git', 'describe', '--always', '--dirty').trim();
+}
+
+/** Returns the machine, and the versions of all programs. */
+export function machine(): string {
+  const versions = ['redis-server --version', 'nginx -v', 'haproxy -v', 'caddy version'].map((command) => {
     const [program = '', flag = ''] = command.split(' ');
     return `${program} ${/\d+(?:\.\d+)+/.exec(outputOf(program, flag))?.[0] ?? 'not installed'}`;
   });
   const memoryGb = Math.round(totalmem() / 2 ** 30);
-  const load = loadavg().map((value) => value.toFixed(2));
-  process.stdout.write(`${new Date().toISOString()}, commit ${outputOf('git', 'describe', '--always', '--dirty').trim()}
-${availableParallelism()} × ${cpus()[0]?.model}, ${memoryGb} GB, Linux ${release()}, load ${load.join(' ')}
-Node ${process.version}, ${versions.join(', ')}
-
-`);
+  return `${availableParallelism()} × ${cpus()[0]?.model}, ${memoryGb} GB, Linux ${release()}, Node ${process.version}, ${versions.join(', ')}`;
 }
 
 function outputOf(program: string, ...args: readonly string[]): string {
