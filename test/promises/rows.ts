@@ -52,7 +52,7 @@ export const PROMISES: readonly Promised[] = [
     'places of a killed gateway come back when their lease ends, after up to 30 seconds',
   ),
   row(
-    'The own parser accepts nothing that node:http does not accept, and reads the same from it.',
+    "The gateway's own parser accepts nothing that node:http rejects, and reads the same from it.",
     ['gateway/listen/plain/differential', 'gateway/listen/plain/documents'],
     'mistakes that both parsers share',
   ),
