@@ -1,5 +1,11 @@
-/** One hostile client. It uses raw sockets from one address, and counts its connections, requests and answers. */
+/**
+ * One hostile client: `node attacker.ts ATTACK SECONDS PORT…`. It uses raw sockets from one address, and prints how many
+ * connections and requests it made, and the answers.
+ */
 import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { attackOf, type Conduct } from './attacks.ts';
+import { type Bytes, inTurn, requestText } from './template.ts';
 
 export const ATTACKER_ADDRESS = '127.0.0.2';
 const SOCKETS_MAX = 600;
@@ -9,6 +15,7 @@ const OPENED_PER_TICK_MAX = 10;
 const FLOOD_CONNECTIONS = 50;
 /** Maximum number of unanswered requests on one connection of a flood. */
 const OUTSTANDING_MAX = 8;
+const READ_EVERY_MS = 1000;
 const STATUS = /HTTP\/1\.[01] (\d{3}) /g;
 
 export interface AttackCounts {
@@ -18,139 +25,81 @@ export interface AttackCounts {
   readonly answers: Record<string, number>;
 }
 
-/** Starts an attack, which runs until the attacker is stopped. */
-export type Attack = (attacker: Attacker) => void;
+/** A conduct with its texts, which are made once for all connections. */
+type Use = Conduct & { readonly next: Bytes; readonly nextDrip: Bytes; readonly nextPour: Bytes };
 
-/** How the attacker uses a connection. */
-interface Conduct {
-  /** A request, or the beginning of one. Without it, the connection is silent. */
-  readonly send?: string | Buffer | (() => string | Buffer);
-  /** Bytes to send repeatedly, unless the socket's buffer is full. */
-  readonly drip?: { readonly bytes: string | Buffer; readonly everyMs: number };
-  readonly leaveAfterMs?: number;
-  /** Whether to leave at the first chunk of a reply. */
-  readonly leavesAtReply?: boolean;
-  /** Whether to never read replies, so that they fill the kernel's buffers. */
-  readonly isUnread?: boolean;
-  /** Whether to close its half of the connection after the request. */
-  readonly isHalfClosed?: boolean;
-  /** Does something else with the connection. */
-  readonly act?: (socket: Socket) => void;
-}
-
-/** Keeps a number of connections open. A connection that closes is replaced. */
-export function hold(connections: number, conduct: Conduct): Attack {
-  return (attacker) => attacker.hold(connections, conduct);
-}
-
-/** Opens connections at an even rate. */
-export function open(perSecond: number, conduct: Conduct): Attack {
-  return (attacker) => attacker.open(perSecond, conduct);
-}
-
-/** Sends requests at an even rate over kept-alive connections. Skips connections with too many unanswered requests. */
-export function flood(perSecond: number, request: () => string): Attack {
-  return (attacker) => attacker.flood(perSecond, request);
-}
-
-export class Attacker {
+class Attacker {
   readonly counts: AttackCounts = { connected: 0, requests: 0, answers: {} };
-  readonly #port: number;
-  /** Number of unanswered requests on each open connection. */
+  readonly #ports: readonly number[];
+  /** Number of unanswered requests on each connection. The one that was used last is at the end. */
   readonly #outstanding = new Map<Socket, number>();
-  readonly #timers = new Set<NodeJS.Timeout>();
+  #opened = 0;
 
-  constructor(port: number) {
-    this.#port = port;
+  constructor(ports: readonly number[]) {
+    this.#ports = ports;
   }
 
-  hold(connections: number, conduct: Conduct): void {
+  start(conduct: Conduct): void {
+    const { hold, open, flood, send = [], raw = [send].flat().map(requestText), drip, pour } = conduct;
+    const next = inTurn(raw);
+    const use: Use = { ...conduct, next, nextDrip: inTurn(drip?.raw ?? []), nextPour: inTurn(pour ?? []) };
+    if (hold !== undefined) this.#hold(hold, use);
+    if (open !== undefined) pace(open, () => this.#connect(use));
+    if (flood === undefined) return;
+    this.#hold(FLOOD_CONNECTIONS, { ...use, next: inTurn([]) });
+    pace(flood, () => this.#requestOnIdlest(next));
+  }
+
+  /** Keeps a number of connections open. A connection that closes is replaced. */
+  #hold(connections: number, use: Use): void {
     let open = 0;
-    this.#every(TICK_MS, () => {
+    setInterval(() => {
       for (let i = 0; i < OPENED_PER_TICK_MAX && open < connections; i++) {
-        const socket = this.#connect(conduct);
+        const socket = this.#connect(use);
         if (socket === null) return;
         open++;
         socket.once('close', () => open--);
       }
-    });
-  }
-
-  open(perSecond: number, conduct: Conduct): void {
-    this.#pace(perSecond, () => this.#connect(conduct));
-  }
-
-  flood(perSecond: number, request: () => string): void {
-    const open: Socket[] = [];
-    this.hold(FLOOD_CONNECTIONS, {
-      act(socket) {
-        open.push(socket);
-        socket.once('close', () => open.splice(open.indexOf(socket), 1));
-      },
-    });
-    let next = 0;
-    this.#pace(perSecond, () => {
-      for (let i = 0; i < open.length; i++) {
-        const socket = open[next++ % open.length];
-        if (socket === undefined || (this.#outstanding.get(socket) ?? 0) >= OUTSTANDING_MAX) continue;
-        this.#request(socket, request());
-        return;
-      }
-    });
-  }
-
-  stop(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    for (const socket of this.#outstanding.keys()) socket.destroy();
+    }, TICK_MS);
   }
 
   /** Opens a connection. @returns null if the attacker already has too many */
-  #connect(conduct: Conduct): Socket | null {
-    const { send, drip, leaveAfterMs, leavesAtReply, isUnread, isHalfClosed = false, act } = conduct;
+  #connect(use: Use): Socket | null {
     if (this.#outstanding.size >= SOCKETS_MAX) return null;
-    const to = { port: this.#port, host: '127.0.0.1', localAddress: ATTACKER_ADDRESS };
-    const socket = connect({ ...to, noDelay: true, allowHalfOpen: isHalfClosed });
+    const port = this.#ports[this.#opened++ % this.#ports.length] ?? 0;
+    const to = { port, host: '127.0.0.1', localAddress: ATTACKER_ADDRESS };
+    const socket = connect({ ...to, noDelay: true, allowHalfOpen: use.halfCloses ?? false });
     this.#outstanding.set(socket, 0);
     socket.on('error', () => undefined);
     socket.once('close', () => this.#outstanding.delete(socket));
     socket.once('connect', () => {
       this.counts.connected++;
-      if (send !== undefined) this.#request(socket, typeof send === 'function' ? send() : send);
-      if (isHalfClosed) socket.end();
-      if (leaveAfterMs !== undefined) setTimeout(() => socket.destroy(), leaveAfterMs);
-      if (drip !== undefined)
-        repeat(socket, drip.everyMs, () => {
-          if (!socket.writableNeedDrain) socket.write(drip.bytes);
-        });
-      act?.(socket);
+      this.#request(socket, use.next());
+      behave(socket, use);
     });
-    if (isUnread === true) return socket;
+    if (use.reads === 'never') return socket;
     return socket.on('data', (chunk: Buffer) => {
       this.#count(socket, chunk);
-      if (leavesAtReply === true) socket.destroy();
+      if (use.leavesAtReply) socket.destroy();
     });
   }
 
   #request(socket: Socket, bytes: string | Buffer): void {
-    if (!socket.writable) return;
+    if (!socket.writable || bytes.length === 0) return;
     this.counts.requests++;
-    this.#outstanding.set(socket, (this.#outstanding.get(socket) ?? 0) + 1);
+    const outstanding = this.#outstanding.get(socket) ?? 0;
+    this.#outstanding.delete(socket);
+    this.#outstanding.set(socket, outstanding + 1);
     socket.write(bytes);
   }
 
-  #pace(perSecond: number, act: () => void): void {
-    const began = performance.now();
-    let done = 0;
-    this.#every(TICK_MS, () => {
-      const due = Math.floor(((performance.now() - began) / 1000) * perSecond);
-      // After a pause of this process, skip the missed actions instead of doing them in a burst.
-      done = Math.max(done, due - Math.ceil(perSecond / 10));
-      for (; done < due; done++) act();
-    });
-  }
-
-  #every(ms: number, act: () => void): void {
-    this.#timers.add(setInterval(act, ms));
+  /** Skips connections with too many unanswered requests. */
+  #requestOnIdlest(next: Bytes): void {
+    for (const [socket, outstanding] of this.#outstanding) {
+      if (socket.readyState !== 'open' || outstanding >= OUTSTANDING_MAX) continue;
+      this.#request(socket, next());
+      return;
+    }
   }
 
   #count(socket: Socket, chunk: Buffer): void {
@@ -162,31 +111,60 @@ export class Attacker {
   }
 }
 
+/** Uses a connection after its request. */
+function behave(socket: Socket, use: Use): void {
+  const { drip, pour, reads, leavesAfterMs, resets, halfCloses } = use;
+  if (resets) setImmediate(() => socket.resetAndDestroy());
+  if (halfCloses) socket.end();
+  if (leavesAfterMs !== undefined) setTimeout(() => socket.destroy(), leavesAfterMs);
+  if (drip !== undefined) {
+    let left = drip.times ?? Number.POSITIVE_INFINITY;
+    repeat(socket, drip.everyMs, () => {
+      if (!socket.writableNeedDrain && left-- > 0) socket.write(use.nextDrip());
+    });
+  }
+  if (pour !== undefined) {
+    const fill = (): void => {
+      while (socket.writable && socket.write(use.nextPour()));
+    };
+    socket.on('drain', fill);
+    fill();
+  }
+  if (reads !== 'slowly') return;
+  socket.pause();
+  repeat(socket, READ_EVERY_MS, () => {
+    socket.resume();
+    setImmediate(() => socket.pause());
+  });
+}
+
 /** Repeats an action while the connection is open. */
-export function repeat(socket: Socket, everyMs: number, act: () => void): void {
+function repeat(socket: Socket, everyMs: number, act: () => void): void {
   const timer = setInterval(act, everyMs);
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Returns the header section of a request. */
-export function head(method: string, path: string, headers: readonly string[] = []): string {
-  return `${[`${method} ${path} HTTP/1.1`, 'Host: bench.example', ...headers].join('\r\n')}\r\n\r\n`;
+/** Does something at an even rate. */
+function pace(perSecond: number, act: () => void): void {
+  const began = performance.now();
+  let done = 0;
+  setInterval(() => {
+    const due = Math.floor(((performance.now() - began) / 1000) * perSecond);
+    // After a pause of this process, skip the missed actions instead of doing them in a burst.
+    done = Math.max(done, due - Math.ceil(perSecond / 10));
+    for (; done < due; done++) act();
+  }, TICK_MS);
 }
 
-export function get(path: string, headers: readonly string[] = []): string {
-  return head('GET', path, headers);
-}
-
-/** @returns a function that returns the items in turn, and begins again after the last */
-export function inTurn<T>(things: readonly T[]): () => T {
-  let i = 0;
-  return () => things[i++ % things.length] as T;
-}
-
-let made = 0;
-
-/** Returns a new text with each call. All texts have the same length. */
-export function invented(): string {
-  made++;
-  return `${made.toString(36).padStart(8, '0')}${((made * 2_654_435_761) >>> 0).toString(36).padStart(8, '0')}`;
+if (import.meta.main) {
+  const [name = '', seconds, ...ports] = process.argv.slice(2);
+  // A real attacker is another machine. Here it must not take CPU time from the servers that it attacks.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  const attacker = new Attacker(ports.map(Number));
+  const end = (): void =>
+    void process.stdout.write(`${JSON.stringify(attacker.counts)}\n`, () => process.exit(0));
+  process.once('SIGTERM', end);
+  setTimeout(end, Number(seconds) * 1000);
+  for (const conduct of attackOf(name).attack) attacker.start(conduct);
+  process.stdout.write('attacking\n');
 }

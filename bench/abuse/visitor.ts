@@ -8,10 +8,12 @@ import { type Ask, Client, type ClientOptions } from '#bench/run/client.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import { replyTo, VISITOR_HEADER } from '#bench/run/upstream.ts';
 import { ATTACKER_ADDRESS } from './attacker.ts';
-import type { VisitorKind } from './scenario.ts';
+import type { Attack } from './attacks.ts';
 
 const ADDRESS = '127.0.0.3';
 const NEW_CONNECTION_EVERY = 4;
+/** One newcomer in this time. It is no divisor of a window, so that newcomers arrive at all times of a window. */
+const NEWCOMER_EVERY_MS = 970;
 
 type Step = Pick<Ask, 'method' | 'path' | 'bytes'> & { readonly hasKey?: boolean };
 
@@ -29,6 +31,7 @@ const KEYLESS: readonly Step[] = [
 ];
 const BOTH = KEYED.flatMap((step, i) => [step, KEYLESS[i] ?? step]);
 const UPLOAD: Step = { method: 'POST', path: '/api/v2/client/bench/responses', bytes: 65_536 };
+const SITE: Step = { method: 'GET', path: '/bench/swarm' };
 
 interface Visitor {
   readonly address: string;
@@ -37,6 +40,8 @@ interface Visitor {
   readonly steps: readonly Step[];
   /** Every so many requests, one is an upload of 64 KB. 0: no uploads. */
   readonly uploadEvery: number;
+  /** The addresses that it names in turn, as a proxy. */
+  readonly clients?: readonly string[];
 }
 
 const STRANGER: Visitor = {
@@ -47,10 +52,13 @@ const STRANGER: Visitor = {
  */
 const NEAR: Visitor = { ...STRANGER, address: ATTACKER_ADDRESS, perSecond: 19, uploadEvery: 0 };
 
-export const VISITORS: Readonly<Record<VisitorKind, Visitor>> = {
+export const REGULARS = Array.from({ length: 200 }, (_, i) => `192.0.2.${i}`);
+
+export const VISITORS: Readonly<Record<NonNullable<Attack['visitor']>, Visitor>> = {
   stranger: STRANGER,
   neighbour: { ...NEAR, steps: KEYED },
   guest: { ...NEAR, steps: KEYLESS },
+  regulars: { ...STRANGER, perSecond: 100, steps: [SITE], uploadEvery: 0, clients: REGULARS },
 };
 
 /**
@@ -64,6 +72,8 @@ export const WARM_UP: readonly Visitor[] = [1, 2, 3, 4].map((i) => ({
   ...{ address: `127.0.1.${i}`, key: `fbk_valid_warm${i}`, perSecond: 200 },
 }));
 
+type Place = Pick<ClientOptions, 'ports' | 'timeoutMs'>;
+
 export interface VisitFigures {
   readonly sent: number;
   /** Share of successful requests, from 0 to 1. */
@@ -74,18 +84,19 @@ export interface VisitFigures {
   readonly failures: Readonly<Record<string, number>>;
 }
 
-export async function visit(
-  visitor: Visitor,
-  place: Pick<ClientOptions, 'port' | 'timeoutMs'>,
-  seconds: number,
-): Promise<VisitFigures> {
-  const { address, key, perSecond, steps, uploadEvery } = visitor;
+export async function visit(visitor: Visitor, place: Place, seconds: number): Promise<VisitFigures> {
+  const { address, key, perSecond, steps, uploadEvery, clients = [] } = visitor;
   const client = new Client({ ...place, address });
   const latenciesMs: number[] = [];
   const failures: Record<string, number> = {};
-  const send = async (step: Step, isAlone: boolean): Promise<void> => {
+  const sendStep = async (step: Step, i: number): Promise<void> => {
     const { method, path, bytes = 0, hasKey = false } = step;
-    const headers = { [VISITOR_HEADER]: '1', ...(hasKey ? { 'x-api-key': key } : {}) };
+    const headers = {
+      [VISITOR_HEADER]: '1',
+      ...(hasKey ? { 'x-api-key': key } : {}),
+      ...(clients.length > 0 ? { 'x-forwarded-for': clients[i % clients.length] ?? '' } : {}),
+    };
+    const isAlone = i % NEW_CONNECTION_EVERY === 0;
     const failure = await client.send({ method, path, bytes, headers, isAlone }).then(
       ({ status, text, latencyMs }) => {
         if (status !== 200) return `status ${status}`;
@@ -100,21 +111,44 @@ export async function visit(
     failures[reason] = (failures[reason] ?? 0) + 1;
   };
 
-  const running: Promise<void>[] = [];
   const sent = Math.round(seconds * perSecond);
-  const began = performance.now();
-  for (let i = 0; i < sent; i++) {
-    const waitMs = began + (i * 1000) / perSecond - performance.now();
-    if (waitMs > 0) await sleep(waitMs);
+  await evenly(sent, 1000 / perSecond, (i) => {
     const isUpload = uploadEvery > 0 && i % uploadEvery === uploadEvery - 1;
-    const step = isUpload ? UPLOAD : (steps[i % steps.length] ?? UPLOAD);
-    running.push(send(step, i % NEW_CONNECTION_EVERY === 0));
-  }
-  await Promise.all(running);
+    return sendStep(isUpload ? UPLOAD : (steps[i % steps.length] ?? UPLOAD), i);
+  });
   client.close();
   return {
     ...{ sent, success: latenciesMs.length / sent, failures },
     p50Ms: quantile(latenciesMs, 0.5),
     p99Ms: quantile(latenciesMs, 0.99),
   };
+}
+
+/** Newcomers who come back once, when Retry-After says. @returns the share of them that was served */
+export async function visitAsNewcomers(place: Place, seconds: number): Promise<number> {
+  const client = new Client({ ...place, address: ADDRESS });
+  let served = 0;
+  // The last ones have time for their second try.
+  const newcomers = Math.ceil((seconds * 800) / NEWCOMER_EVERY_MS);
+  await evenly(newcomers, NEWCOMER_EVERY_MS, async (i) => {
+    const headers = { 'x-forwarded-for': `198.51.100.${i}` };
+    const ask = () => client.send({ ...SITE, headers }).catch(() => null);
+    const first = await ask();
+    if (first?.status === 429) await sleep(Number(first.headers['retry-after']) * 1000);
+    if (first?.status === 200 || (await ask())?.status === 200) served++;
+  });
+  client.close();
+  return served / newcomers;
+}
+
+/** Begins one action after the other at an even rate, and waits until all have ended. */
+async function evenly(times: number, everyMs: number, act: (i: number) => Promise<void>): Promise<void> {
+  const running: Promise<void>[] = [];
+  const began = performance.now();
+  for (let i = 0; i < times; i++) {
+    const waitMs = began + i * everyMs - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
+    running.push(act(i));
+  }
+  await Promise.all(running);
 }

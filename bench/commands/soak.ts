@@ -57,7 +57,7 @@ export const SOAK = command({
     });
     const memory = () => memoryOf([child.pid ?? 0]);
     const tally = new SoakTally();
-    const options = { port, timeoutMs: REPLY_MS_MAX };
+    const options = { ports: [port], timeoutMs: REPLY_MS_MAX };
     const clients = { plain: new Client(options), mixed: new Client(options) };
     const nextTrouble = startTroubles(processes, redis, policyFile(port));
     const endMixed = startMixed({ clients, port, tally });

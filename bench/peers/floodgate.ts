@@ -9,24 +9,10 @@ import { HIGH_LIMIT, type Peer, type Place } from './peer.ts';
 
 export const IDENTITY_SECRET = 'bench-secret-of-no-worth-to-anybody';
 
+/** What the bench changes in a policy file. */
 export interface PolicyFile {
-  policies: {
-    name: string;
-    route: string;
-    identifier: string | { readonly body: string };
-    limit?: number;
-    window?: string;
-    limits?: readonly { readonly limit: number; readonly window: string }[];
-    count?: string;
-    concurrency?: number;
-    distinct?: { readonly query: string };
-    query?: readonly string[];
-    newcomers?: { readonly limit: number; readonly window: string };
-    overrides?: unknown;
-    ban?: object;
-  }[];
+  policies: { name: string; limit?: number; overrides?: unknown }[];
   tests?: unknown;
-  protect?: string;
 }
 
 /** Returns the shipped policy file without tests and overrides. @param change makes further changes */

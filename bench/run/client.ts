@@ -7,7 +7,8 @@ import { text } from 'node:stream/consumers';
 const DIGIT = '1';
 
 export interface ClientOptions {
-  readonly port: number;
+  /** Of servers that are asked in turn. */
+  readonly ports: readonly number[];
   readonly address?: string;
   /** A request without a reply after this time has failed. */
   readonly timeoutMs: number;
@@ -35,6 +36,7 @@ export interface Answer {
 export class Client {
   readonly #options: ClientOptions;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 128 });
+  #sent = 0;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -42,7 +44,8 @@ export class Client {
 
   /** @throws Error when there is no complete reply in time */
   async send(ask: Ask, isRepeated = false): Promise<Answer> {
-    const { port, address = '127.0.0.1', timeoutMs } = this.#options;
+    const { ports, address = '127.0.0.1', timeoutMs } = this.#options;
+    const port = ports[this.#sent++ % ports.length];
     const { method, path, headers = {}, bytes = 0, isChunked = false, isAlone = false } = ask;
     const framing = isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': bytes };
     const body = bytes === 0 ? {} : { 'content-type': 'application/json', ...framing };

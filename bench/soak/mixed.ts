@@ -2,7 +2,8 @@
  * Traffic on routes without limits, in addition to that on routes with limits: pages, uploads, downloads, event
  * streams, tunnels, aborts, and garbage.
  */
-import { GARBAGE } from '#bench/abuse/attacks/connections.ts';
+import { attackOf } from '#bench/abuse/attacks.ts';
+import { inTurn } from '#bench/abuse/template.ts';
 import type { Ask } from '#bench/run/client.ts';
 import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
@@ -59,11 +60,12 @@ async function abort({ port }: Mixed): Promise<string | null> {
   );
 }
 
+const nextGarbage = inTurn(attackOf('garbage').attack[0]?.raw ?? []);
+
 /** Sends bytes that are no valid request. The gateway must reply 4xx or close the connection. */
 async function garbage({ port }: Mixed): Promise<string | null> {
-  const bytes = GARBAGE[Math.floor(Math.random() * GARBAGE.length)] ?? '';
   const began = performance.now();
-  const { socket, ended } = open(port, Buffer.from(bytes).toString('latin1'));
+  const { socket, ended } = open(port, nextGarbage().toString('latin1'));
   socket.end();
   const reply = await ended();
   if (performance.now() - began > TIMEOUT_MS) return 'no end in time';

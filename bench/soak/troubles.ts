@@ -18,8 +18,9 @@ const BETWEEN_CUTS_MS = 8000;
 
 /** Returns the shipped policies and another one that no request matches. So an edit must not change any counter. */
 export function policies(edition: number): string {
-  const one = { name: `soak-${edition}`, route: `GET /never/${edition}`, identifier: 'ip' };
-  return policiesOf(ROOT, (file) => file.policies.push({ ...one, limit: 1, window: '1m' }));
+  const route = `GET /never/${edition}`;
+  const one = { name: `soak-${edition}`, route, identifier: 'ip', limit: 1, window: '1m' };
+  return policiesOf(ROOT, (file) => file.policies.push(one));
 }
 
 /** @returns a function that causes the next disturbance, and returns its description */

@@ -1,26 +1,34 @@
-/** Runs one scenario: starts new processes, measures the visitor alone, then the visitor during the attack. */
+/** Runs one attack: starts new processes, measures the visitor alone, then the visitor during the attack. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
 import { Processes } from '#bench/run/processes.ts';
-import { BENCH, ROOT } from '#bench/run/programs.ts';
+import { ROOT } from '#bench/run/programs.ts';
 import { countsOf, startUpstream } from '#bench/run/upstream.ts';
 import { peakMbOf } from '#bench/run/usage.ts';
 import { ROWS_KEY } from '#gateway/bans/scripts.ts';
 import { freePort } from '#test/support/ports.ts';
 import type { Started } from '#test/support/process.ts';
 import { type RedisServer, startRedis } from '#test/support/redis.ts';
-import { ATTACKER_ADDRESS, type AttackCounts } from './attacker.ts';
+import type { AttackCounts } from './attacker.ts';
+import { type Attack, attackOf } from './attacks.ts';
 import { beginHistories } from './histories.ts';
-import type { AbuseScenario } from './scenario.ts';
-import { CONTROL, VISITORS, type VisitFigures, visit, WARM_UP } from './visitor.ts';
+import {
+  CONTROL,
+  REGULARS,
+  VISITORS,
+  type VisitFigures,
+  visit,
+  visitAsNewcomers,
+  WARM_UP,
+} from './visitor.ts';
 
 const SAMPLE_MS = 250;
 /** The visitor starts this long after the attack, so that the attack has reached its full rate. */
 const HEAD_START_MS = 500;
 const TROUBLE_MS = 2000;
 
-export interface VisitPlan {
+interface Plan {
   readonly aloneSeconds: number;
   readonly attackSeconds: number;
   /** A request of the visitor without a reply after this time has failed. */
@@ -30,6 +38,8 @@ export interface VisitPlan {
 export interface AbuseResult {
   readonly alone: VisitFigures;
   readonly attacked: VisitFigures;
+  /** Share of the newcomers beside the regulars that was served, from 0 to 1. */
+  readonly newcomersServed: number;
   /** p99 of requests sent directly to the same upstream during the attack. */
   readonly directP99Ms: number;
   readonly rssPeakMb: number;
@@ -39,34 +49,28 @@ export interface AbuseResult {
   readonly smuggled: number;
   /** Number of clients that are banned at the end. */
   readonly bans: number;
-  /** Number of minutes of the clock in which the attack sent requests. */
-  readonly minutes: number;
+  /** Number of windows of the clock in which the attack sent requests. */
+  readonly windows: number;
   readonly attack: AttackCounts;
-  /** Whether the gateway has ended. */
+  /** Whether a gateway has ended. */
   readonly died: boolean;
 }
 
-export async function runScenario(
-  scenario: AbuseScenario,
-  { aloneSeconds, attackSeconds, replyMsMax: timeoutMs }: VisitPlan,
-): Promise<AbuseResult> {
-  const { store } = scenario;
+export async function runAttack(name: string, plan: Plan): Promise<AbuseResult> {
+  const { aloneSeconds, attackSeconds, replyMsMax: timeoutMs } = plan;
+  const attack = attackOf(name);
+  const visitor = attack.visitor ?? 'stranger';
   await using processes = new Processes();
   const upstreamPort = await startUpstream(processes);
   const redis = await startRedis(processes);
-  if (store === 'week-old') await beginHistories(redis);
-  const port = await freePort();
-  const { child } = await startGateway({
-    ...{ processes, port, upstreamPort, redisPort: redis.port },
-    policies: policiesOf(ROOT, scenario.policies ?? raiseLimits),
-    env: scenario.trustsAttacker === true ? { GATEWAY_TRUSTED_PROXIES: `${ATTACKER_ADDRESS}/32` } : {},
-  });
-  const pid = child.pid ?? 0;
-  await Promise.all(WARM_UP.map((visitor) => visit(visitor, { port, timeoutMs }, 1)));
+  if (attack.redis === 'week-old') await beginHistories(redis, REGULARS);
+  const { ports, gateways } = await startGateways(processes, attack, upstreamPort, redis);
+  const place = { ports, timeoutMs };
+  await Promise.all(WARM_UP.map((one) => visit(one, place, 1)));
   const visitAll = (seconds: number) =>
     Promise.all([
-      visit(VISITORS[scenario.visitor ?? 'stranger'], { port, timeoutMs }, seconds),
-      visit(CONTROL, { port: upstreamPort, timeoutMs }, seconds),
+      visit(VISITORS[visitor], place, seconds),
+      visit(CONTROL, { ports: [upstreamPort], timeoutMs }, seconds),
     ]);
   const [alone] = await visitAll(aloneSeconds);
 
@@ -77,38 +81,51 @@ export async function runScenario(
     keysMax = Math.max(keysMax, await redis.client.dbsize().catch(() => 0));
   }, SAMPLE_MS);
   processes.teardown(() => clearInterval(watch));
-  const began = Date.now();
+  const windowMs = (attack.goals?.windowSeconds ?? 60) * 1000;
+  const firstWindow = Math.floor(Date.now() / windowMs);
   // The attack lasts until the visitor's last request has a reply or has failed.
   const secondsMax = attackSeconds + (HEAD_START_MS + 2 * timeoutMs) / 1000;
-  const attacker = await startAttack(processes, scenario.name, port, secondsMax);
+  const program = [join(import.meta.dirname, 'attacker.ts'), name, String(secondsMax), ...ports.map(String)];
+  const attacker = await processes.node(program, /attacking/);
   await sleep(HEAD_START_MS);
-  const [[attacked, direct]] = await Promise.all([
+  const [[attacked, direct], newcomersServed] = await Promise.all([
     visitAll(attackSeconds),
-    store === 'frozen' ? freeze(redis) : undefined,
+    visitor === 'regulars' ? visitAsNewcomers(place, attackSeconds) : 1,
+    attack.redis === 'frozen' ? freeze(redis) : undefined,
   ]);
   await attacker.stop();
   const { admitted = 0, smuggled = 0 } = await countsOf(upstreamPort);
   return {
-    ...{ alone, attacked, admitted, smuggled },
+    ...{ alone, attacked, newcomersServed, admitted, smuggled },
     attack: JSON.parse(attacker.output().trim().split('\n').at(-1) ?? ''),
     directP99Ms: direct.p99Ms,
-    died: child.exitCode !== null || child.signalCode !== null,
-    rssPeakMb: peakMbOf([pid]),
+    died: gateways.some(({ child }) => child.exitCode !== null || child.signalCode !== null),
+    rssPeakMb: peakMbOf(gateways.map(({ child }) => child.pid ?? 0)),
     redisKeys: Math.max(0, keysMax - keysBefore),
     bans: await redis.client.hlen(ROWS_KEY),
-    minutes: Math.floor(Date.now() / 60_000) - Math.floor(began / 60_000) + 1,
+    windows: Math.floor(Date.now() / windowMs) - firstWindow + 1,
   };
 }
 
-/** Starts an attack in a process of its own. It prints its counts at its end. */
-export function startAttack(
+async function startGateways(
   processes: Processes,
-  name: string,
-  port: number,
-  seconds: number,
-): Promise<Started> {
-  const args = [join(BENCH, 'abuse', 'scenarios.ts'), name, String(port), String(seconds)];
-  return processes.node(args, /attacking/);
+  { limits, policies = [], settings = {}, gateways: count = 1 }: Attack,
+  upstreamPort: number,
+  redis: RedisServer,
+) {
+  const text = policiesOf(ROOT, (file) => {
+    if (limits !== 'shipped') raiseLimits(file);
+    file.policies.push(...policies);
+  });
+  const ports: number[] = [];
+  const gateways: Started[] = [];
+  for (let i = 0; i < count; i++) {
+    const port = await freePort();
+    const launch = { processes, port, upstreamPort, redisPort: redis.port, policies: text, env: settings };
+    ports.push(port);
+    gateways.push(await startGateway(launch));
+  }
+  return { ports, gateways };
 }
 
 async function freeze(redis: RedisServer): Promise<void> {
