@@ -44,9 +44,8 @@ interface GatewayParts {
 /** A gateway in this process. */
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
-/** Maximum numbers of counters and of proven credentials in memory without a store. */
+/** Maximum number of counters, and of proven credentials, in memory without a store. */
 const COUNTERS_MAX = 1_048_576;
-const CREDENTIALS_MAX = 131_072;
 
 export async function startGateway(options: GatewayParts) {
   const { settings, clock, wallClock, log, replica } = options;
@@ -238,7 +237,6 @@ async function openWith(options: GatewayParts, policies: PolicySet, metrics: Met
     policies,
     secrets,
     countersMax: COUNTERS_MAX,
-    credentialsMax: CREDENTIALS_MAX,
     onBan: (row, mode) => {
       metrics.bans.of(mode, row).value++;
     },

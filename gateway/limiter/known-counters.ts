@@ -23,10 +23,11 @@ import { PROVEN_LOCALLY_MS, type Violation } from './limiter.ts';
 import type { StoreClock } from './store-clock.ts';
 
 interface KnownCountersOptions {
-  /** Maximum number of counters, a power of two; 40 bytes each. */
+  /**
+   * Maximum number of counters, and of proven credentials, a power of two; 40 bytes each. If fewer credentials were
+   * remembered, each request of a forgotten one would cost the store three keys and a report instead of one key.
+   */
   readonly countersMax: number;
-  /** Maximum number of proven credentials, a power of two; 40 bytes each. */
-  readonly credentialsMax: number;
   /** Name of this process among the replicas, if there are others. */
   readonly replica?: string;
 }
@@ -42,9 +43,9 @@ export class KnownCounters {
   /** When values of buckets that count different ones were used last. */
   readonly #values: DigestTable;
 
-  constructor({ countersMax, credentialsMax, replica }: KnownCountersOptions) {
+  constructor({ countersMax, replica }: KnownCountersOptions) {
     this.#states = new DigestTable(countersMax);
-    this.proofs = new KnownProofs(credentialsMax);
+    this.proofs = new KnownProofs(countersMax);
     this.histories = new Histories(countersMax);
     this.leases = new HeldLeases(replica);
     this.#values = new DigestTable(Math.max(2, countersMax / 4));

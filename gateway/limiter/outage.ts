@@ -49,9 +49,7 @@ const HEARTBEAT_MS: Millis = 1000;
 const START_MS: Millis = 5000;
 /** After an outage, other replicas need this time to charge their local admissions too. */
 const SETTLE_MS: Millis = 2 * PROBE_MS;
-/** Number of counters, 40 bytes each. */
 const COUNTERS_MAX = 262_144;
-const CREDENTIALS_MAX = 65_536;
 
 interface OutageLog extends VisitsLog {
   info(fields: object, message: string): void;
@@ -61,7 +59,7 @@ export interface GuardedLimiterOptions {
   readonly store: StoreAccess;
   /** Opens the connection to the store. By default the address decides the kind. */
   readonly openStore?: typeof openStore;
-  /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144 and 65,536. */
+  /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144. */
   readonly rememberedMax?: number;
   readonly clock: Clock;
   readonly log: OutageLog;
@@ -113,7 +111,6 @@ export class GuardedLimiter implements Limiter {
     });
     this.known = new KnownCounters({
       countersMax: rememberedMax ?? COUNTERS_MAX,
-      credentialsMax: rememberedMax ?? CREDENTIALS_MAX,
       replica,
     });
     this.storeClock = new StoreClock(clock);

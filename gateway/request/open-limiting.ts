@@ -29,9 +29,8 @@ interface LimitingOptions
   readonly secrets: LimitingSecrets;
   /** Returns a new random secret with each call. */
   readonly newSalt: () => string;
-  /** Maximum numbers of counters and of proven credentials in memory without a store. Each takes 40 bytes. */
+  /** Maximum number of counters, and of proven credentials, in memory without a store. Each takes 40 bytes. */
   readonly countersMax: number;
-  readonly credentialsMax: number;
   /** See Offenders. */
   readonly onBan: ConstructorParameters<typeof Offenders>[0]['onBan'];
 }

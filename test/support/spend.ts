@@ -143,7 +143,7 @@ export function memoryLimiter(
   options: Omit<MemoryLimiterOptions, 'known'> & { readonly known?: KnownCounters },
 ): MemoryLimiter {
   return new MemoryLimiter({
-    known: new KnownCounters({ countersMax: 4096, credentialsMax: 1024 }),
+    known: new KnownCounters({ countersMax: 4096 }),
     ...options,
   });
 }

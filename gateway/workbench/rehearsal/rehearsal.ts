@@ -32,10 +32,8 @@ interface RehearsalOptions {
   readonly trust?: ProxyTrust;
   /** Salt of the digests. Use the gateway's to get the same digests. */
   readonly salt?: string;
-  /** Maximum number of remembered counters, a power of two; 40 bytes each. The default is enough for one client. */
+  /** Maximum number of remembered counters, and of credentials, a power of two. The default is enough for one client. */
   readonly countersMax?: number;
-  /** Maximum number of remembered credentials, a power of two; 40 bytes each. */
-  readonly credentialsMax?: number;
 }
 
 const ONE_CLIENT_MAX = 1024;
@@ -71,11 +69,10 @@ export class Rehearsal {
   readonly #callers: Callers;
 
   constructor(set: PolicySet, options: RehearsalOptions) {
-    const { clock, trust = NO_TRUST, salt = '' } = options;
-    const { countersMax = ONE_CLIENT_MAX, credentialsMax = ONE_CLIENT_MAX } = options;
+    const { clock, trust = NO_TRUST, salt = '', countersMax = ONE_CLIENT_MAX } = options;
     this.clock = clock;
     this.#table = new PolicyTable(set, new Digester(salt), clock);
-    this.known = new KnownCounters({ countersMax, credentialsMax });
+    this.known = new KnownCounters({ countersMax });
     this.#trust = trust;
     this.#callers = new Callers(trust, () => undefined);
     this.#limiter = new MemoryLimiter({ clock, known: this.known });

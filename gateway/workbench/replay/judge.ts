@@ -46,9 +46,8 @@ export interface Judged {
   readonly unknown: readonly Policy[];
 }
 
-/** Enough counters and credentials for ten million lines of a million clients; 210 MB when full. */
+/** Enough counters and credentials for ten million lines of a million clients; 340 MB when full. */
 const COUNTERS_MAX = 4_194_304;
-const CREDENTIALS_MAX = 1_048_576;
 const SOCKETS_MAX = 65_536;
 const NO_POLICIES: readonly Policy[] = [];
 /** A host that no policy can name. */
@@ -74,7 +73,6 @@ export class Judge {
       trust,
       salt,
       countersMax: COUNTERS_MAX,
-      credentialsMax: CREDENTIALS_MAX,
     });
     this.#identifiersOf = new Map(
       set.policies.map((policy) => [

@@ -182,7 +182,7 @@ t.test('the script, memory and an unbounded model give the same results for rand
         const memory = memoryLimiter({ clock: clock.now });
         const model = new Model();
         // Counters that a process remembers in addition to the store.
-        const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
+        const known = new KnownCounters({ countersMax: 4096 });
         const storeClock = new StoreClock(clock.now);
         const policies = rows.map(({ algorithm, hasValues, limit, burst, windowSeconds, mode }, index) =>
           policy(`p${index}`, limit, windowSeconds, {

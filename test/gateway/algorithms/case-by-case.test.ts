@@ -64,7 +64,7 @@ function adjustmentOf(bucket: Bucket, { units, chargedAt = 0 }: Event): Adjustme
 }
 
 const memory: Store = async (bucket, events, now) => {
-  const known = new KnownCounters({ countersMax: 8, credentialsMax: 8 });
+  const known = new KnownCounters({ countersMax: 8 });
   const stateAt = (at: number): BucketState =>
     new BucketState(bucket.policy, known.state(bucket, START + at), LIMIT, LIMIT);
   for (const [i, event] of events.entries()) {

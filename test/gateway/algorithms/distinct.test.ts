@@ -93,7 +93,7 @@ t.test('a marker that cannot be read counts as none, and is replaced', async (t)
 });
 
 t.test('memory holds a bounded number of values, in the window in which they were used', async (t) => {
-  const known = new KnownCounters({ countersMax: 32, credentialsMax: 8 });
+  const known = new KnownCounters({ countersMax: 32 });
   const base = part(policy('p', 5, 10, VALUES));
   const whatOf = (value: string, now: number) => known.whatOf(withValue(base, value), now);
   for (let i = 0; i < 100; i++) known.use(withValue(base, `v${i}`), START);

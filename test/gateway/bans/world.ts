@@ -22,7 +22,7 @@ export function newRows(t: Test, clock: Clock = Date.now, onShadows = (): void =
 }
 
 export function newKnown(): KnownCounters {
-  return new KnownCounters({ countersMax: 16, credentialsMax: 16 });
+  return new KnownCounters({ countersMax: 16 });
 }
 
 export function memoryControl(clock: Clock, rows: Rows): MemoryControl {

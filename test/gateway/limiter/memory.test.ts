@@ -5,7 +5,7 @@ import { testClock } from '#test/support/clock.ts';
 import { burst, chargeOf, memoryLimiter, part, policy, spend, unproven } from '#test/support/spend.ts';
 
 t.test('writes nothing if the address has no budget left', async (t) => {
-  const known = new KnownCounters({ countersMax: 4096, credentialsMax: 1024 });
+  const known = new KnownCounters({ countersMax: 4096 });
   const limiter = memoryLimiter({ clock: testClock().now, known });
   const p = policy('keys', 5, 60);
   let admitted = 0;

@@ -73,7 +73,7 @@ t.test('in memory, further clients stay newcomers until the next day', async (t)
 });
 
 t.test('in memory, one IPv6 network has a quarter of them too', async (t) => {
-  const known = new KnownCounters({ countersMax: 64, credentialsMax: 64 });
+  const known = new KnownCounters({ countersMax: 64 });
   const limiter = memoryLimiter({ clock: processClock, known });
   const remembered = (prefix: string): number =>
     names(prefix, 20).filter((name) => known.histories.of(identity(name)) !== null).length;

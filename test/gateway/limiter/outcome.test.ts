@@ -192,7 +192,7 @@ t.test('the store is down when replies begin: it is charged and given back later
 t.test('what the store may not have heard: charges stay owed, and nothing is given back twice', async (t) => {
   const { now: clock } = testClock(1_000_000_000);
   const storeClock = new StoreClock(clock);
-  const known = new KnownCounters({ countersMax: 8, credentialsMax: 8 });
+  const known = new KnownCounters({ countersMax: 8 });
   let isLost = true;
   const sent: number[] = [];
   const commit = (some: readonly Adjustment[]) => {

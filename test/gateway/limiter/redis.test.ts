@@ -1,7 +1,9 @@
 /** Tests the shared store: clients in many processes, window edges, and the number of commands. */
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { identityOf } from '#gateway/identity/digest.ts';
 import { proofKey } from '#gateway/limiter/charge.ts';
 import { PROVEN_LOCALLY_MS, PROVEN_MS } from '#gateway/limiter/limiter.ts';
 import { HEARTBEAT, SALT_KEY } from '#gateway/limiter/replicas.ts';
@@ -64,6 +66,17 @@ t.test('sends proofs of one tick together, before one of them is withdrawn', asy
   await store.close();
   t.equal(await redis.client.exists(proofKey(first)), 1, 'pending proofs are sent at the end');
 });
+
+t.test(
+  'remembers as many proven keys as counters, so that each request of 100,000 clients asks for one',
+  async (t) => {
+    const redis = await startRedis(t);
+    const { known } = await startLimiter(t, redis.url);
+    const keys = Array.from({ length: 100_000 }, (_, i) => identityOf(hash('sha256', `${i}`, 'base64url')));
+    for (const key of keys) known.proofs.prove(key, 1);
+    t.ok(keys.every((key) => known.proofs.isProven(key, 0)));
+  },
+);
 
 t.test('a proof lasts 30 days after the last success, in any process', async (t) => {
   const redis = await startRedis(t);

@@ -59,7 +59,6 @@ t.test('without a store, histories end as in Redis when no policy uses them', as
     onBan: () => undefined,
     randomInt: () => 0,
     countersMax: 16,
-    credentialsMax: 16,
     trust: { kind: 'none' },
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,

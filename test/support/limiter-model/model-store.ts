@@ -177,5 +177,5 @@ function partsOf([adjusted, charged, ...lists]: readonly (number | string)[]) {
 }
 
 function emptyCounters(): KnownCounters {
-  return new KnownCounters({ countersMax: 32, credentialsMax: 8 });
+  return new KnownCounters({ countersMax: 32 });
 }

@@ -76,7 +76,7 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
 }
 
 t.test('memory', async (t) => {
-  const known = new KnownCounters({ countersMax: 1024, credentialsMax: 1024 });
+  const known = new KnownCounters({ countersMax: 1024 });
   await same(
     t,
     memoryLimiter({ clock: processClock, known }),
