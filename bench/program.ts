@@ -14,6 +14,7 @@ const PROGRAM: Program<BenchContext> = {
     Commands: {
       peers: async () => (await import('./commands/peers.ts')).PEERS_COMMAND,
       ladder: async () => (await import('./commands/ladder.ts')).LADDER,
+      growth: async () => (await import('./commands/growth.ts')).GROWTH,
       abuse: async () => (await import('./commands/abuse.ts')).ABUSE,
       soak: async () => (await import('./commands/soak.ts')).SOAK,
     },

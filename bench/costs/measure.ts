@@ -31,6 +31,7 @@ export interface Slice {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly rssMb: number;
+  readonly storeMb: number;
   readonly refusedShare: number;
   /** Number of requests without a reply, in the whole visit. */
   readonly errors: number;
@@ -49,6 +50,7 @@ export interface Measured {
 /** A peer that runs. */
 interface Running {
   readonly peer: Peer;
+  readonly scenario: Scenario;
   /** Scheme, host and port. */
   readonly origin: string;
   readonly pids: readonly number[];
@@ -71,10 +73,11 @@ export async function measureScenario(
   const upstreamPort = await startUpstream(processes);
   const running: Running[] = [];
   for (const peer of peers) {
+    const own = { ...scenario, ...peer.differences };
     const result: Measured = results.get(peer.name) ?? { label: peer.label, slices: [] };
     results.set(peer.name, result);
     try {
-      const one = await startPeer(peer, scenario, processes, upstreamPort);
+      const one = await startPeer(peer, own, processes, upstreamPort);
       running.push(one);
       result.restRssMb = usageOf(one.pids).rssMb;
     } catch (error) {
@@ -83,15 +86,15 @@ export async function measureScenario(
   }
   for (const one of running) {
     const warmSeconds = one.peer.isCompiled === true ? WARM_SECONDS_COMPILED : WARM_SECONDS;
-    const keysSeconds = Math.ceil(scenario.keys / WARM_KEYS_PER_SECOND);
-    const load = { ...scenario, connections: WARM_CONNECTIONS };
-    await visit(one, load, warmSeconds + keysSeconds, processes);
+    const { keys } = one.scenario;
+    const warm = { ...one, scenario: { ...one.scenario, connections: WARM_CONNECTIONS } };
+    await visit(warm, warmSeconds + Math.ceil(keys / WARM_KEYS_PER_SECOND), processes);
   }
   for (let round = 0; round < rounds; round++) {
     const first = round % running.length;
     for (const one of [...running.slice(first), ...running.slice(0, first)]) {
       await sleep(BREATH_MS);
-      results.get(one.peer.name)?.slices.push(await visit(one, scenario, seconds, processes));
+      results.get(one.peer.name)?.slices.push(await visit(one, seconds, processes));
     }
   }
   for (const { peer } of running) {
@@ -115,19 +118,18 @@ async function startPeer(
   const server = await peer.start({ ...place, ...launchOf(scenario) });
   const origin = `http://127.0.0.1:${port}`;
   await assertLimits(origin, scenario);
-  return { peer, origin, pids: [server.child.pid ?? 0], redis };
+  return { peer, scenario, origin, pids: [server.child.pid ?? 0], redis };
 }
 
 async function visit(
-  { origin, pids, redis }: Running,
-  scenario: Scenario,
+  { scenario, origin, pids, redis }: Running,
   visitSeconds: number,
   processes: Processes,
 ): Promise<Slice> {
   const read = async () => ({
     own: usageOf(pids),
     store: usageOf(redis === null ? [] : [redis.pid]),
-    commands: redis === null ? 0 : await commandsOf(redis),
+    ...(redis === null ? { commands: 0, storeMb: 0 } : await figuresOf(redis)),
   });
   const before = await read();
   const { requests, seconds, refused, errors, p50Ms, p99Ms } = await wrk(
@@ -144,14 +146,15 @@ async function visit(
     perSecond: requests / seconds,
     ...{ cpuUs, storeCpuUs, totalCpuUs: cpuUs + storeCpuUs, p50Ms, p99Ms, errors },
     storeCommands: each(Math.max(0, after.commands - before.commands)),
-    rssMb: after.own.rssMb,
-    refusedShare: each(refused),
+    ...{ rssMb: after.own.rssMb, storeMb: after.storeMb, refusedShare: each(refused) },
   };
 }
 
-/** Returns the number of executed commands, including those inside scripts. */
-async function commandsOf({ client }: RedisServer): Promise<number> {
-  return Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1] ?? 0);
+/** Returns the number of executed commands, including those inside scripts, and the memory. */
+async function figuresOf({ client }: RedisServer) {
+  const text = await client.info('everything');
+  const figure = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  return { commands: figure('total_commands_processed'), storeMb: figure('used_memory') / 2 ** 20 };
 }
 
 /** Checks that the peer limits requests. Otherwise it would win every comparison. @throws Error */

@@ -1,4 +1,4 @@
-/** Makes the table of a scenario: medians of all rounds, and ratios of two servers in the same round. */
+/** Makes the table of a scenario: medians of all rounds, and ratios of the first server to each in the same round. */
 import { rounded, type Table } from '#bench/run/report.ts';
 import { type Spread, spread } from '#bench/run/statistics.ts';
 import type { Measured, Slice } from './measure.ts';
@@ -10,7 +10,7 @@ const HEAD = [
 ];
 
 export function tableOf({ name, title }: Scenario, measured: ReadonlyMap<string, Measured>): Table {
-  const ours = measured.get('floodgate')?.slices ?? [];
+  const ours = measured.values().next().value?.slices ?? [];
   const notes: string[] = [];
   const rows = [...measured.values()].map(({ label, slices, restRssMb = Number.NaN, failure }) => {
     if (failure !== undefined) {

@@ -1,4 +1,5 @@
 /** The programs with which the gateway is compared: their settings and properties. */
+import type { Scenario } from '#bench/costs/scenarios.ts';
 import type { Processes } from '#bench/run/processes.ts';
 import type { Package } from '#bench/run/programs.ts';
 import type { Started } from '#test/support/process.ts';
@@ -32,5 +33,7 @@ export interface Peer {
   readonly isCompiled?: boolean;
   /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
+  /** How the requests to this peer differ from those of the scenario. */
+  readonly differences?: Partial<Scenario>;
   readonly start: (launch: Launch) => Promise<Started>;
 }
