@@ -29,7 +29,7 @@ t.test('request a grant, upload, read, delete', async (t) => {
 });
 
 t.test('the page lists the accepted types', async (t) => {
-  const [row = ''] = page.text.split('\n').filter((line) => line.startsWith('| Which files are taken?'));
+  const [row = ''] = page.text.split('\n').filter((line) => line.startsWith('| Which files are accepted?'));
   t.strictSame(
     [...row.matchAll(/`(\w+)`/g)].map(([, extension]) => extension),
     [...extensions],
