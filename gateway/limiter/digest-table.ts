@@ -156,7 +156,6 @@ export class DigestTable {
       this.#vacate(entry);
       this.size--;
     }
-    this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
     return place;
   }
 

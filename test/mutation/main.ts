@@ -37,7 +37,7 @@ const BROAD = [
 const FILES_MAX = 20;
 /** A file beside the changed one, or a broad one, notices about so many times as often as another. */
 const LIKELY = 8;
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 600_000;
 
 const { values } = parseArgs({
   options: {

@@ -31,6 +31,8 @@ for (const { heading, cases } of arrowCases(join(import.meta.dirname, 'history.m
 t.test('the days of a history are told in their order', async (t) => {
   const history = after([100, 103, 104, 120]);
   t.strictSame(history === null ? [] : daysOf(history), [100, 103, 104, 120]);
+  const oldest = after([100, 99 + HISTORY_DAYS]);
+  t.strictSame(oldest === null ? [] : daysOf(oldest), [100, 99 + HISTORY_DAYS]);
 });
 
 t.test('Redis and memory agree about random days', async (t) => {

@@ -179,6 +179,23 @@ t.test('reading stops when much has arrived behind a request, and all of it coun
   t.equal(pipelining.bound.held, 0, 'given back');
 });
 
+t.test('reading goes on when the start of a request has waited for the end of a reply', async (t) => {
+  const { port, responses, accepted } = await start(t);
+  const client = sendRaw(port, GET);
+  await until(() => responses.length === 1);
+  client.socket.pause();
+  responses[0]?.writeHead(200, []);
+  responses[0]?.end('x'.repeat(16_000_000), 'latin1');
+  const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n${'x'.repeat(16_384)}`;
+  client.socket.write(post.slice(0, -10));
+  await until(() => accepted[0]?.isPaused() === true);
+  client.socket.resume();
+  client.socket.write(post.slice(-10));
+  await until(() => responses.length === 2);
+  await until(() => responses[1]?.req.complete === true);
+  client.socket.destroy();
+});
+
 t.test('a client that leaves is noticed although little has arrived behind its request', async (t) => {
   const { port, responses, accepted, pipelining } = await start(t);
   const client = sendRaw(port, GET);
