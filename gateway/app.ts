@@ -37,15 +37,14 @@ interface GatewayParts {
   readonly newSalt: () => string;
   readonly randomInt: RandomInt;
   readonly replica: string;
+  /** See GuardedLimiterOptions; the default without a store is larger. */
+  readonly rememberedMax?: number;
   readonly log: Logger;
   readonly readPolicyFile: (file: string) => string;
 }
 
 /** A gateway in this process. */
 export type Gateway = Awaited<ReturnType<typeof startGateway>>;
-
-/** Maximum number of counters, and of proven credentials, in memory without a store. */
-const COUNTERS_MAX = 1_048_576;
 
 export async function startGateway(options: GatewayParts) {
   const { settings, clock, wallClock, log, replica } = options;
@@ -236,7 +235,6 @@ async function openWith(options: GatewayParts, policies: PolicySet, metrics: Met
     ...options,
     policies,
     secrets,
-    countersMax: COUNTERS_MAX,
     onBan: (row, mode) => {
       metrics.bans.of(mode, row).value++;
     },

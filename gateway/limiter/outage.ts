@@ -60,7 +60,7 @@ export interface GuardedLimiterOptions {
   /** Opens the connection to the store. By default the address decides the kind. */
   readonly openStore?: typeof openStore;
   /** Maximum number of counters, and of credentials, to remember; a power of two. Default: 262,144. */
-  readonly rememberedMax?: number;
+  readonly rememberedMax?: number | undefined;
   readonly clock: Clock;
   readonly log: OutageLog;
   /** A tenth of the time that a call waits. */

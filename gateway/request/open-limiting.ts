@@ -22,15 +22,16 @@ import { Enforcement, type EnforcementOptions } from './enforcement.ts';
 import { keptMs, Learning } from './learning.ts';
 import type { LimitingSecrets } from './settings.ts';
 
+/** Maximum number of counters, and of proven credentials, in memory without a store. Each takes 40 bytes. */
+const COUNTERS_MAX = 1_048_576;
+
 interface LimitingOptions
   extends Omit<EnforcementOptions, 'limiter' | 'bans'>,
-    Pick<GuardedLimiterOptions, 'log' | 'replica'> {
+    Pick<GuardedLimiterOptions, 'log' | 'replica' | 'rememberedMax'> {
   readonly policies: PolicySet;
   readonly secrets: LimitingSecrets;
   /** Returns a new random secret with each call. */
   readonly newSalt: () => string;
-  /** Maximum number of counters, and of proven credentials, in memory without a store. Each takes 40 bytes. */
-  readonly countersMax: number;
   /** See Offenders. */
   readonly onBan: ConstructorParameters<typeof Offenders>[0]['onBan'];
 }
@@ -125,9 +126,9 @@ export async function openLimiting(options: LimitingOptions): Promise<Limiting> 
 }
 
 function openInMemory(options: LimitingOptions, { rows, learning }: Before): Counters {
-  const { secrets, newSalt, clock, log } = options;
+  const { secrets, newSalt, clock, log, rememberedMax } = options;
   const salt = secrets.identitySecret ?? newSalt();
-  const known = new KnownCounters(options);
+  const known = new KnownCounters({ countersMax: rememberedMax ?? COUNTERS_MAX });
   const historySince = () => learning.since('');
   return {
     limiter: new MemoryLimiter({ clock, known, log }),
@@ -140,7 +141,7 @@ function openInMemory(options: LimitingOptions, { rows, learning }: Before): Cou
 
 /** The client of the store is loaded only if there is a store. This saves start time and memory. */
 async function openInStore(
-  { secrets, newSalt, clock, log, replica }: LimitingOptions,
+  { secrets, newSalt, clock, log, replica, rememberedMax }: LimitingOptions,
   store: StoreAccess,
   before: Before,
 ): Promise<Counters> {
@@ -155,6 +156,7 @@ async function openInStore(
     log,
     budgetMs: store.address.timeoutMs,
     replica,
+    rememberedMax,
     // A configured secret is not stored: with it, readers of the store could test guessed addresses.
     salt: identitySecret === null ? newSalt() : '',
     onSalt: (shared) => before.enforcement?.useSalt(shared),

@@ -100,6 +100,8 @@ export async function startTestGateway(owner: Owner, options: TestGatewayOptions
     wallClock: options.wallClock ?? Date.now,
     newSalt: () => 'salt of the tests',
     randomInt: numbersInTurn(),
+    // The collector goes through all objects for each 64 MB of tables, which is one gateway with the default.
+    rememberedMax: 16_384,
     replica: `test:${process.pid}:${++replicas}`,
     log: pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) }),
     readPolicyFile: policies === undefined ? readPolicyFile : () => policies,

@@ -29,6 +29,7 @@ export async function startLimiter(
     clock: processClock,
     log: { warn: () => {}, info: () => {} },
     budgetMs: STORE_BUDGET_MS,
+    rememberedMax: 16_384,
     replica: `limiter:${process.pid}:${++replicas}`,
     salt: 'salt',
     onSalt: () => {},

@@ -58,7 +58,7 @@ t.test('without a store, histories end as in Redis when no policy uses them', as
     newSalt: () => 'salt',
     onBan: () => undefined,
     randomInt: () => 0,
-    countersMax: 16,
+    rememberedMax: 16,
     trust: { kind: 'none' },
     headerFilter: new HeaderFilter(),
     onUntrustedChain: () => undefined,
