@@ -99,7 +99,7 @@ export async function measureScenario(
   }
   for (const { peer } of running) {
     const result = results.get(peer.name);
-    const flaw = flawOf(peer, scenario, result?.slices ?? []);
+    const flaw = flawOf(peer, scenario, result?.slices ?? []) ?? peer.flaw?.() ?? null;
     if (result !== undefined && flaw !== null) result.failure = flaw;
   }
 }

@@ -1,6 +1,6 @@
 /** What may grow, and the gateways that let it grow. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { SCENARIOS, type Scenario } from '#bench/costs/scenarios.ts';
 import { type PolicyFile, policiesOf, raiseLimits, startGateway } from '#bench/peers/floodgate.ts';
 import { HIGH_LIMIT, type Launch, type Peer } from '#bench/peers/peer.ts';
@@ -51,6 +51,7 @@ export const DIMENSIONS = [
 function dimension(name: string, title: string, at: readonly number[], variantOf: (at: number) => Variant) {
   const peers = at.map((value): Peer => {
     const { change, workers = 1, idle = 0, differences = {} } = variantOf(value);
+    let sockets: readonly Socket[] = [];
     return {
       ...{ name: String(value), label: value.toLocaleString('en'), differences },
       ...{ needs: ['redis-server'], countsInRedis: true },
@@ -60,9 +61,10 @@ function dimension(name: string, title: string, at: readonly number[], variantOf
           change?.(file, launch);
         });
         const started = await startGateway({ ...launch, policies, workers, env: ENV });
-        await openIdle(launch, idle);
+        sockets = await openIdle(launch, idle);
         return started;
       },
+      flaw: () => (sockets.some(({ closed }) => closed) ? 'it closed idle connections' : null),
     };
   });
   return { name, title, peers };
@@ -85,13 +87,15 @@ function networks(count: number): string {
 }
 
 /** Opens connections from several addresses. Each has received the reply to one request. */
-async function openIdle({ port, processes }: Launch, count: number): Promise<void> {
+async function openIdle({ port, processes }: Launch, count: number): Promise<readonly Socket[]> {
+  const sockets: Socket[] = [];
   for (let i = 0; i < count; i++) {
     const localAddress = `127.0.1.${1 + Math.floor(i / IDLE_PER_ADDRESS)}`;
     const socket = connect({ host: '127.0.0.1', port, localAddress });
+    sockets.push(socket);
     processes.teardown(() => socket.destroy());
-    socket.once('end', () => process.stderr.write('An idle connection was closed: the figures are wrong.\n'));
     socket.write(`GET ${HOT.path} HTTP/1.1\r\nhost: bench\r\n\r\n`);
     await once(socket, 'data');
   }
+  return sockets;
 }

@@ -36,4 +36,6 @@ export interface Peer {
   /** How the requests to this peer differ from those of the scenario. */
   readonly differences?: Partial<Scenario>;
   readonly start: (launch: Launch) => Promise<Started>;
+  /** Says at the end why the figures are worth nothing; null if they are right. */
+  readonly flaw?: () => string | null;
 }
