@@ -9,6 +9,8 @@ export interface Scenario {
   readonly bodyBytes: number;
   /** Number of different API keys. 0: requests have no key, and the address is counted. */
   readonly keys: number;
+  /** The key of the first request, if the others follow in order. By default each request has one by chance. */
+  readonly firstKey?: number;
   /** Whether the limit admits all requests, or almost none. */
   readonly isDenied: boolean;
   /** The number of limits that a request counts against. */

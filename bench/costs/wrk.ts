@@ -33,11 +33,11 @@ export async function wrk(
 }
 
 /** Returns a script for wrk. It creates all requests in advance, because that takes CPU time from the server. */
-function scriptOf({ method, bodyBytes, keys, pauseMs = 0 }: Scenario): string {
+function scriptOf({ method, bodyBytes, keys, firstKey, pauseMs = 0 }: Scenario): string {
   return `
 wrk.method = "${method}"
 ${bodyBytes > 0 ? `wrk.headers["Content-Type"] = "application/json"\nwrk.body = '{"data":"${'x'.repeat(bodyBytes - 11)}"}'` : ''}
-local requests = {}
+local requests, at = {}, ${firstKey ?? 0}
 function init()
   math.randomseed(os.time())
   wrk.headers["Host"] = wrk.host .. ":" .. wrk.port
@@ -46,7 +46,7 @@ function init()
     requests[i] = wrk.format()
   end
 end
-${keys > 0 ? 'function request() return requests[math.random(#requests)] end' : ''}
+${keys > 0 ? `function request() at = ${firstKey === undefined ? 'math.random(#requests)' : 'at % #requests + 1'} return requests[at] end` : ''}
 ${pauseMs > 0 ? `function delay() return math.random(0, ${2 * pauseMs}) end` : ''}
 function done(summary, latency)
   local e = summary.errors
