@@ -59,6 +59,8 @@ await checkAll(t, [
   { ...two, bounds: { ...NOTHING, requests: 2, storeLost: 1, finishes: 1, windowChanges: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 3, connectionsLost: 1, lateReplies: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 3, errors: 1, lateReplies: 1 } },
+  // Each gateway may admit two alone, and charges the store again if that fails.
+  { gateways: 2, limit: 4, bounds: { ...NOTHING, requests: 2, storeLost: 1, errors: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 4, storeEmptied: 1 } },
   { ...two, bounds: { ...NOTHING, requests: 4, gatewaysKilled: 1 } },
   { ...two, newcomers: true, bounds: { ...NOTHING, requests: 4, windowChanges: 1 } },
