@@ -4,9 +4,10 @@ import { eventually } from '#test/support/gateway-process.ts';
 import { startOperator } from '#test/support/operator.ts';
 import { startRedis } from '#test/support/redis.ts';
 
+const redis = await startRedis(t);
+const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
+
 t.test('bans and shadows are there again, and end when they are told to', async (t) => {
-  const redis = await startRedis(t);
-  const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
   const all = (status: number) => (seen: readonly number[]) => seen.every((one) => one === status);
   const items = () => operator.send(6);
   const banned = () => operator.send(6, '/free', { 'x-api-key': 'b'.repeat(32) });
@@ -49,8 +50,6 @@ t.test('bans and shadows are there again, and end when they are told to', async 
 
 t.test('all workers know at once whom an operator bans or lets in, even if Redis dies then', async (t) => {
   for (const end of ['is killed', 'freezes']) {
-    const redis = await startRedis(t);
-    const operator = await startOperator(t, { GATEWAY_REDIS_URL: redis.url, GATEWAY_WORKERS: '2' });
     /** Each on a connection of its own, so that both workers get some. */
     const statuses = async () => new Set(await operator.send(20, '/free', { connection: 'close' }));
 

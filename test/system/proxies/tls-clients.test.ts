@@ -7,10 +7,9 @@ import { run } from '#test/support/tls-client.ts';
 const authority = createAuthority(t);
 const { ca } = authority;
 const { cert, key } = authority.issue('server', 'IP:127.0.0.1,DNS:localhost');
-const TLS = { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key };
+const { port } = await startTestGateway(t, { env: { GATEWAY_TLS_CERT: cert, GATEWAY_TLS_KEY: key } });
 
 t.test('curl, also if it offers HTTP/2', async (t) => {
-  const { port } = await startTestGateway(t, { env: TLS });
   for (const option of ['--http1.1', '--http2']) {
     const args = ['-sS', '-D', '-', option, '--cacert', ca, `https://127.0.0.1:${port}/from-curl`];
     const { output, code } = await run('curl', args);
@@ -21,7 +20,6 @@ t.test('curl, also if it offers HTTP/2', async (t) => {
 });
 
 t.test('TLS 1.2 and 1.3; nothing older, no other protocol, no renegotiation', async (t) => {
-  const { port } = await startTestGateway(t, { env: TLS });
   const openssl = (...args: string[]) =>
     run('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-CAfile', ca, ...args]);
   t.match((await openssl('-tls1_2')).output, /Protocol *: TLSv1\.2/);
