@@ -16,6 +16,7 @@ const FLOOD_CONNECTIONS = 50;
 /** Maximum number of unanswered requests on one connection of a flood. */
 const OUTSTANDING_MAX = 8;
 const READ_EVERY_MS = 1000;
+const PIECE_BYTES = 65_536;
 const STATUS = /HTTP\/1\.[01] (\d{3}) /g;
 
 export interface AttackCounts {
@@ -84,7 +85,7 @@ class Attacker {
     });
   }
 
-  #request(socket: Socket, bytes: string | Buffer): void {
+  #request(socket: Socket, bytes: Buffer): void {
     if (!socket.writable || bytes.length === 0) return;
     this.counts.requests++;
     const outstanding = this.#outstanding.get(socket) ?? 0;
@@ -123,19 +124,25 @@ function behave(socket: Socket, use: Use): void {
       if (!socket.writableNeedDrain && left-- > 0) socket.write(use.nextDrip());
     });
   }
-  if (pour !== undefined) {
-    const fill = (): void => {
-      while (socket.writable && socket.write(use.nextPour()));
-    };
-    socket.on('drain', fill);
-    fill();
-  }
+  if (pour !== undefined) pourInto(socket, use.nextPour());
   if (reads !== 'slowly') return;
   socket.pause();
   repeat(socket, READ_EVERY_MS, () => {
     socket.resume();
     setImmediate(() => socket.pause());
   });
+}
+
+/** Writes the same bytes again and again, as fast as they are read. */
+function pourInto(socket: Socket, bytes: Buffer): void {
+  const pieces = Math.ceil(bytes.length / PIECE_BYTES);
+  const piece = (i: number) => bytes.subarray(i * PIECE_BYTES, (i + 1) * PIECE_BYTES);
+  let written = 0;
+  const fill = (): void => {
+    while (socket.writable && socket.write(piece(written++ % pieces)));
+  };
+  socket.on('drain', fill);
+  fill();
 }
 
 /** Repeats an action while the connection is open. */

@@ -1,8 +1,9 @@
 /** The texts of attacks: requests in a short form, with repetitions and parts that change with each request. */
 
 /** Returns a text with each call. Bytes that do not change are made once, so all connections share them. */
-export type Bytes = () => string | Buffer;
+export type Bytes = () => Buffer;
 
+const NOTHING = Buffer.alloc(0);
 const REPEATED = /<(\d+) \* ([^<>]*)>/g;
 const CHANGING = /<(new|turn|address)(?: (\d+))?>/g;
 
@@ -10,7 +11,7 @@ const CHANGING = /<(new|turn|address)(?: (\d+))?>/g;
 export function inTurn(texts: string | readonly string[]): Bytes {
   const all = [texts].flat().map(bytesOf);
   let i = 0;
-  return () => all[i++ % all.length]?.() ?? '';
+  return () => all[i++ % all.length]?.() ?? NOTHING;
 }
 
 /** Returns the bytes of a request in the short form. */
@@ -29,7 +30,10 @@ function bytesOf(text: string): Bytes {
   }
   return () => {
     let i = 0;
-    return whole.replace(CHANGING, () => changing[i++]?.() ?? '');
+    return Buffer.from(
+      whole.replace(CHANGING, () => changing[i++]?.() ?? ''),
+      'latin1',
+    );
   };
 }
 

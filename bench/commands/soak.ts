@@ -8,13 +8,13 @@ import { policyFile, startGateway } from '#bench/peers/floodgate.ts';
 import { Client } from '#bench/run/client.ts';
 import { Processes } from '#bench/run/processes.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { printMachine, printTable, rounded, type Table } from '#bench/run/report.ts';
-import { quantile } from '#bench/run/statistics.ts';
+import { printMachine, printTable } from '#bench/run/report.ts';
 import { startUpstream } from '#bench/run/upstream.ts';
 import { memoryOf } from '#bench/run/usage.ts';
-import { driveMinute, SoakTally } from '#bench/soak/limits.ts';
+import { driveMinute } from '#bench/soak/limits.ts';
 import { startMixed } from '#bench/soak/mixed.ts';
-import { policies, startTroubles } from '#bench/soak/troubles.ts';
+import { SoakTally } from '#bench/soak/tally.ts';
+import { disturb, policies } from '#bench/soak/troubles.ts';
 import { whole } from '#shared/cli/command.ts';
 import { freePort } from '#test/support/ports.ts';
 import { startRedis } from '#test/support/redis.ts';
@@ -59,7 +59,6 @@ export const SOAK = command({
     const tally = new SoakTally();
     const options = { ports: [port], timeoutMs: REPLY_MS_MAX };
     const clients = { plain: new Client(options), mixed: new Client(options) };
-    const nextTrouble = startTroubles(processes, redis, policyFile(port));
     const endMixed = startMixed({ clients, port, tally });
     const driven = { clients, upstreamPort, tally, workers, degraded: () => degradedRequests(adminPort) };
     const [beganMs, forMs] = [Date.now(), minutes * 60_000];
@@ -67,46 +66,18 @@ export const SOAK = command({
     // Use the rest of the current minute to warm up.
     let trouble = 'no trouble';
     await driveMinute(driven);
-    for (;;) {
-      const { replies, wrongReplies, overAdmitted } = tally;
-      const counts = `${replies} replies, ${wrongReplies} wrong, ${overAdmitted} over-admitted`;
-      process.stderr.write(`${new Date().toISOString()}: ${trouble}; ${counts}\n`);
+    for (let minute = 1; ; minute++) {
+      process.stderr.write(`${new Date().toISOString()}: ${trouble}; ${tally}\n`);
       const passedMs = Date.now() - beganMs;
       if (passedMs >= forMs) break;
       if (passedMs < forMs / 2) atHalfTime = memory();
-      [trouble] = await Promise.all([nextTrouble(), driveMinute(driven)]);
+      const troubles = disturb(processes, redis, policyFile(port), minute);
+      [trouble] = await Promise.all([troubles, driveMinute(driven)]);
     }
     await endMixed();
     if (child.exitCode !== null || child.signalCode !== null)
       tally.fault('the gateway ended', output().slice(-500));
-    printTable(tableOf(tally, workers, atHalfTime, memory()));
-    return tally.wrongReplies === 0 && tally.overAdmitted === 0;
+    printTable(tally.report(atHalfTime, memory()));
+    return tally.isRight;
   },
 });
-
-type MemoryByPid = ReturnType<typeof memoryOf>;
-
-function tableOf(tally: SoakTally, workers: number, atHalfTime: MemoryByPid, atEnd: MemoryByPid): Table {
-  const { deniedAlone, admittedAlone, latenciesMs } = tally;
-  const latencies = [0.5, 0.99, 1].map((q) => `${rounded(quantile(latenciesMs, q), 1)} ms`);
-  const kinds = [...tally.kinds].map(([kind, count]) => `${count} × ${kind}`).join(', ');
-  const memory = [...atEnd].map(([pid, { rssMb, peakMb }]) => {
-    const earlier = atHalfTime.get(pid)?.rssMb ?? Number.NaN;
-    const [end, half, peak] = [rssMb, earlier, peakMb].map((mb) => `${rounded(mb, 0)} MB`);
-    return [`memory of ${pid}`, `${end} at the end, ${half} at half-time, peak ${peak}`];
-  });
-  return {
-    title: `Workers: ${workers}`,
-    head: [],
-    rows: [
-      ['replies', `${tally.replies}: ${kinds}`],
-      ['without Redis', `${deniedAlone} denied before the limit, ${admittedAlone} admitted beyond it`],
-      ['late', `${tally.late} replies came after the turn of their minute`],
-      ['wrong replies', String(tally.wrongReplies)],
-      ['over-admission', String(tally.overAdmitted)],
-      ['p50, p99, slowest', latencies.join(', ')],
-      ...memory,
-    ],
-    notes: [...tally.wrong].flatMap(([kind, { count, examples }]) => [`${count} × ${kind}`, ...examples]),
-  };
-}

@@ -3,18 +3,18 @@
  * streams, tunnels, aborts, and garbage.
  */
 import { attackOf } from '#bench/abuse/attacks.ts';
-import { inTurn } from '#bench/abuse/template.ts';
+import { inTurn, requestText } from '#bench/abuse/template.ts';
 import type { Ask } from '#bench/run/client.ts';
 import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
-import { type RawConnection, sendRaw } from '#test/support/raw.ts';
-import type { Clients, SoakTally } from './limits.ts';
+import { sendRaw } from '#test/support/raw.ts';
+import type { Clients } from './limits.ts';
+import type { SoakTally } from './tally.ts';
 
 const PER_SECOND = 20;
-const UPLOAD_BYTES = 200_000;
-const DOWNLOAD_BYTES = 1_000_000;
+const BYTES = 200_000;
+const DOWNLOAD = 'd'.repeat(1_000_000);
 const TUNNEL = 't'.repeat(50_000);
-const ABORT_MS = 50;
 const TIMEOUT_MS = 10_000;
 
 interface Mixed {
@@ -26,75 +26,78 @@ interface Mixed {
 /** Sends one request and checks the reply. @returns what is wrong; null if nothing is */
 type Act = (mixed: Mixed) => Promise<string | null>;
 
-function ask(method: string, path: string, isRight: (text: string) => boolean, body: Partial<Ask> = {}): Act {
+function ask(asked: Ask, reply = replyTo(asked.method, asked.path, asked.bytes ?? 0)): Act {
   return async ({ clients }) => {
-    const client = Math.random() < 0.5 && body.isChunked !== true ? clients.plain : clients.mixed;
-    const { status, text } = await client.send({ method, path, ...body });
-    return status === 200 && isRight(text) ? null : `status ${status}, ${text.slice(0, 80)}`;
+    const client = Math.random() < 0.5 && asked.isChunked !== true ? clients.plain : clients.mixed;
+    const { status, text } = await client.send(asked);
+    return status === 200 && text === reply ? null : `status ${status}, ${text.slice(0, 80)}`;
   };
 }
 
-async function eventStream({ port }: Mixed): Promise<string | null> {
-  const { socket, until } = open(port, 'GET /bench/events HTTP/1.1\r\nHost: a\r\n\r\n');
-  const received = await until(/data: event 2\n/);
-  socket.destroy();
-  return received.startsWith('HTTP/1.1 200 ') ? null : received.slice(0, 60);
+interface Exchange {
+  readonly send: () => string;
+  /** What arrives before the client goes on. */
+  readonly until?: RegExp;
+  /** What the client sends then, before it closes its half. */
+  readonly more?: string;
+  /** When the client leaves then. Without it, it waits for the end. */
+  readonly leavesAfterMs?: number;
+  readonly isRight: (received: string) => boolean;
 }
 
-async function tunnel({ port }: Mixed): Promise<string | null> {
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket';
-  const { socket, until, ended } = open(port, `GET /bench/echo HTTP/1.1\r\nHost: a\r\n${upgrade}\r\n\r\n`);
-  const head = await until(/\r\n\r\n/);
-  socket.end(TUNNEL);
-  const received = await ended();
-  const isRight = head.startsWith('HTTP/1.1 101 ') && received.endsWith(`\r\n\r\n${TUNNEL}`);
-  return isRight ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
+/** Uses a connection for one exchange. */
+function exchange({ send, until, more, leavesAfterMs, isRight }: Exchange): Act {
+  return async ({ port }) => {
+    const { socket, ...connection } = sendRaw(port, send());
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      socket.destroy();
+    }, TIMEOUT_MS);
+    socket.once('close', () => clearTimeout(timer));
+    if (until !== undefined) await connection.until(until);
+    if (more !== undefined) socket.end(more);
+    if (leavesAfterMs !== undefined) setTimeout(() => socket.destroy(), leavesAfterMs);
+    const received = await connection.ended();
+    if (isLate) return 'no end in time';
+    return isRight(received) ? null : `${received.length} bytes, ${received.slice(0, 60)}`;
+  };
 }
 
-async function abort({ port }: Mixed): Promise<string | null> {
-  const signal = AbortSignal.timeout(ABORT_MS);
-  const reply = fetch(`http://127.0.0.1:${port}/bench/slow?ms=2000`, { signal });
-  return reply.then(
-    ({ status }) => `status ${status}`,
-    () => null,
-  );
-}
-
+const request = (short: string) => () => requestText(short);
 const nextGarbage = inTurn(attackOf('garbage').attack[0]?.raw ?? []);
+const upload = { method: 'POST', path: '/files/upload', bytes: BYTES };
+const download = { method: 'GET', path: `/bench/download?bytes=${DOWNLOAD.length}` };
+const events: Exchange = {
+  ...{ send: request('GET /bench/events'), until: /data: event 2\n/, leavesAfterMs: 0 },
+  isRight: (received) => received.startsWith('HTTP/1.1 200 '),
+};
+const tunnel: Exchange = {
+  send: request('GET /bench/echo\nConnection: Upgrade\nUpgrade: websocket'),
+  ...{ until: /\r\n\r\n/, more: TUNNEL },
+  isRight: (received) => /^HTTP\/1\.1 101 /.test(received) && received.endsWith(`\r\n\r\n${TUNNEL}`),
+};
+const abort: Exchange = {
+  ...{ send: request('GET /bench/slow?ms=2000'), leavesAfterMs: 50 },
+  isRight: (received) => received === '',
+};
+/** Bytes that are no valid request. The gateway must reply 4xx or close the connection. */
+const garbage: Exchange = {
+  ...{ send: () => nextGarbage().toString('latin1'), more: '' },
+  isRight: (received) => received === '' || /^HTTP\/1\.1 4\d\d /.test(received),
+};
 
-/** Sends bytes that are no valid request. The gateway must reply 4xx or close the connection. */
-async function garbage({ port }: Mixed): Promise<string | null> {
-  const began = performance.now();
-  const { socket, ended } = open(port, nextGarbage().toString('latin1'));
-  socket.end();
-  const reply = await ended();
-  if (performance.now() - began > TIMEOUT_MS) return 'no end in time';
-  return reply === '' || /^HTTP\/1\.1 4\d\d /.test(reply) ? null : reply.slice(0, 60);
-}
-
-/** Opens a connection, and closes it at the latest after the time limit. */
-function open(port: number, text: string): RawConnection {
-  const connection = sendRaw(port, text);
-  const timer = setTimeout(() => connection.socket.destroy(), TIMEOUT_MS);
-  connection.socket.once('close', () => clearTimeout(timer));
-  return connection;
-}
-
-const UPLOADED = replyTo('POST', '/files/upload', UPLOAD_BYTES);
-const DOWNLOAD = `/bench/download?bytes=${DOWNLOAD_BYTES}`;
-const upload = (how: Partial<Ask>): Act =>
-  ask('POST', '/files/upload', (text) => text === UPLOADED, { bytes: UPLOAD_BYTES, ...how });
 /** The weights make garbage about 1 % of all requests, including those on routes with limits. */
 const ACTS: readonly { readonly name: string; readonly weight: number; readonly act: Act }[] = [
-  { name: 'page', weight: 30, act: ask('GET', '/s/survey', () => true) },
-  { name: 'preflight', weight: 10, act: ask('OPTIONS', '/api/v1/client/soak/responses', () => true) },
-  { name: 'upload', weight: 11, act: upload({}) },
-  { name: 'upload in chunks', weight: 4, act: upload({ isChunked: true }) },
-  { name: 'download', weight: 10, act: ask('GET', DOWNLOAD, ({ length }) => length === DOWNLOAD_BYTES) },
-  { name: 'event stream', weight: 10, act: eventStream },
-  { name: 'tunnel', weight: 10, act: tunnel },
-  { name: 'abort', weight: 8, act: abort },
-  { name: 'garbage', weight: 7, act: garbage },
+  { name: 'page', weight: 30, act: ask({ method: 'GET', path: '/s/survey' }) },
+  { name: 'preflight', weight: 10, act: ask({ method: 'OPTIONS', path: '/api/v1/client/soak/responses' }) },
+  { name: 'upload', weight: 11, act: ask(upload) },
+  { name: 'upload in chunks', weight: 4, act: ask({ ...upload, isChunked: true }) },
+  { name: 'download', weight: 10, act: ask(download, DOWNLOAD) },
+  { name: 'event stream', weight: 10, act: exchange(events) },
+  { name: 'tunnel', weight: 10, act: exchange(tunnel) },
+  { name: 'abort', weight: 8, act: exchange(abort) },
+  { name: 'garbage', weight: 7, act: exchange(garbage) },
 ];
 
 /** Starts the traffic. @returns a function that stops it and waits for the last replies */

@@ -23,45 +23,37 @@ export function policies(edition: number): string {
   return policiesOf(ROOT, (file) => file.policies.push(one));
 }
 
-/** @returns a function that causes the next disturbance, and returns its description */
-export function startTroubles(
+/** Causes the disturbance of a minute. @returns its description */
+export async function disturb(
   processes: Processes,
   redis: RedisServer,
   policyFile: string,
-): () => Promise<string> {
-  let turn = 0;
-  let edition = 0;
-  const edit = (): void => {
-    const made = processes.file('policies.new', policies(++edition));
-    renameSync(made, join(processes.folder, policyFile));
+  minute: number,
+): Promise<string> {
+  const edit = () => {
+    renameSync(processes.file('policies.new', policies(minute)), join(processes.folder, policyFile));
   };
   const cut = () => redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  const cutTwice = async (): Promise<void> => {
-    await cut();
-    await sleep(BETWEEN_CUTS_MS);
-    edit();
-    await cut();
-  };
-  const freeze = async (): Promise<void> => {
-    redis.freeze();
-    await sleep(FROZEN_MS);
-    redis.thaw();
-  };
-  const restart = async (): Promise<void> => {
-    await redis.kill();
-    await sleep(DOWN_MS);
-    await redis.restart();
-  };
-  const troubles: readonly (readonly [what: string, bring: () => unknown])[] = [
-    ['Redis was frozen for 3 s', freeze],
-    ['Redis was killed and restarted', restart],
-    ['connections to Redis were cut twice, policies edited', cutTwice],
-    ['policies edited', edit],
-  ];
-  return async () => {
-    const [what, bring] = troubles[turn++ % troubles.length] ?? ['', edit];
-    await sleep(FIRST_MS);
-    await bring();
-    return what;
-  };
+  await sleep(FIRST_MS);
+  switch (minute % 4) {
+    case 1:
+      redis.freeze();
+      await sleep(FROZEN_MS);
+      redis.thaw();
+      return 'Redis was frozen for 3 s';
+    case 2:
+      await redis.kill();
+      await sleep(DOWN_MS);
+      await redis.restart();
+      return 'Redis was killed and restarted';
+    case 3:
+      await cut();
+      await sleep(BETWEEN_CUTS_MS);
+      edit();
+      await cut();
+      return 'connections to Redis were cut twice, policies edited';
+    default:
+      edit();
+      return 'policies edited';
+  }
 }

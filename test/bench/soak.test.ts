@@ -1,13 +1,5 @@
 import t from 'tap';
-import { admittedMax, ROUTES, unexplainedDenials } from '#bench/soak/model.ts';
-
-t.test('the model of the soak knows all limits that count a request', async (t) => {
-  t.equal(ROUTES.length, 17);
-  for (const { path, charged } of ROUTES) t.ok(charged.includes(path), `${path} counts its own example`);
-  const storage = ROUTES.find(({ path }) => path === '/api/v1/management/storage');
-  const both = ['/api/v1/management/*', '/api/v1/management/storage'];
-  t.same(storage?.charged, both, 'two limits may count one request');
-});
+import { admittedMax, unexplainedDenials } from '#bench/soak/limits.ts';
 
 t.test('early denials are wrong unless the gateway decided without Redis, as often at least', async (t) => {
   t.equal(unexplainedDenials(13, { degraded: 0 }), 13);
