@@ -27,47 +27,38 @@ const SURVEYS = '/api/v1/management/surveys';
 /** The limit of the shipped policies. */
 const LOW_LIMIT = 100;
 
-const SHARED = ['nginx-lua', 'fastify-rate-limit', 'fastify-rlf'];
-const LIMITERS = [...SHARED, 'nginx-limit-req', 'haproxy'];
+const LIMITERS = ['nginx-lua', 'fastify-rate-limit', 'fastify-rlf', 'nginx-limit-req', 'haproxy'];
 const CADDY = 'caddy-plain';
 const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const;
+const TWO = { ...POST, path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 } as const;
+const UNCOVERED = { path: '/environments/bench/surveys', limits: 0 } as const;
 
-const HOT: Scenario = {
-  ...{ name: 'hot', title: 'allowed, one hot key', method: 'GET', path: '/api/v1/client/bench/environment' },
-  ...{ bodyBytes: 0, keys: 0, isDenied: false, limits: 1, connections: 64 },
-  peers: [...LIMITERS, CADDY],
+/** What most scenarios have in common. */
+const USUAL: Omit<Scenario, 'name' | 'title' | 'peers'> = {
+  ...{ method: 'GET', path: '/api/v1/client/bench/environment', bodyBytes: 0 },
+  ...{ keys: 0, isDenied: false, limits: 1, connections: 64 },
 };
 
-function row(
-  name: string,
-  title: string,
-  peers: readonly string[],
-  differences: Partial<Scenario> = {},
-): Scenario {
-  return { ...HOT, name, title, peers, ...differences };
-}
+type Row = readonly [name: string, title: string, peers: readonly string[], differences?: Partial<Scenario>];
 
-export const SCENARIOS: readonly Scenario[] = [
-  HOT,
-  row('keys-300', 'allowed, 300 keys', LIMITERS, { path: SURVEYS, keys: 300 }),
-  row('keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }),
-  row('keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }),
-  row('keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }),
-  row('denied', 'denied', LIMITERS, { isDenied: true }),
-  row('two', 'two limits at once, proven key', ['nginx-lua', 'fastify-rlf'], {
-    ...{ method: 'POST', path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 },
-  }),
-  row('post-1k', 'POST 1 KB', [...LIMITERS, CADDY], { ...POST, bodyBytes: 1024 }),
+const ROWS: readonly Row[] = [
+  ['hot', 'allowed, one hot key', [...LIMITERS, CADDY]],
+  ['keys-300', 'allowed, 300 keys', LIMITERS, { path: SURVEYS, keys: 300 }],
+  ['keys-20k', 'allowed, 20,000 keys', LIMITERS, { path: SURVEYS, keys: 20_000 }],
+  ['keys-100k', 'allowed, 100,000 keys', LIMITERS, { path: SURVEYS, keys: 100_000 }],
+  ['keys-1m', 'allowed, 1,000,000 keys', [], { path: SURVEYS, keys: 1_000_000 }],
+  ['denied', 'denied', LIMITERS, { isDenied: true }],
+  ['two', 'two limits at once, proven key', ['nginx-lua', 'fastify-rlf'], TWO],
+  ['post-1k', 'POST 1 KB', [...LIMITERS, CADDY], { ...POST, bodyBytes: 1024 }],
   // Floodgate refuses a client that has more of such bodies in waiting.
-  row('post-1m', 'POST 1 MB', [...LIMITERS, CADDY], { ...POST, bodyBytes: 1_048_576, connections: 32 }),
-  row('uncovered', 'route without a limit', ['nginx-lua', 'fastify-rate-limit', 'haproxy', CADDY], {
-    ...{ path: '/environments/bench/surveys', limits: 0 },
-  }),
-  row('quiet', 'allowed, about 1,000 requests a second', [...LIMITERS, CADDY], {
-    connections: 10,
-    pauseMs: 10,
-  }),
+  ['post-1m', 'POST 1 MB', [...LIMITERS, CADDY], { ...POST, bodyBytes: 1_048_576, connections: 32 }],
+  ['uncovered', 'route without a limit', ['nginx-lua', 'fastify-rate-limit', 'haproxy', CADDY], UNCOVERED],
+  ['quiet', 'allowed, about 1,000 requests a second', [...LIMITERS, CADDY], { connections: 10, pauseMs: 10 }],
 ];
+
+export const SCENARIOS = ROWS.map(([name, title, peers, differences]): Scenario => {
+  return { ...USUAL, name, title, peers, ...differences };
+});
 
 /** Returns the options of a launch that depend on the scenario. */
 export function launchOf({ isDenied, limits }: Scenario) {

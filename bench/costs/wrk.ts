@@ -5,16 +5,8 @@ import type { Processes } from '#bench/run/processes.ts';
 import { PATH } from '#bench/run/programs.ts';
 import type { Scenario } from './scenarios.ts';
 
-interface LoadResult {
-  readonly requests: number;
-  readonly seconds: number;
-  /** Number of replies with a status other than 2xx and 3xx. */
-  readonly refused: number;
-  /** Number of broken connections and of requests without a reply. */
-  readonly errors: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-}
+/** Those with a status other than 2xx and 3xx are refused. A broken connection is an error too. */
+type LoadResult = Readonly<Record<'requests' | 'seconds' | 'refused' | 'errors' | 'p50Ms' | 'p99Ms', number>>;
 
 export async function wrk(
   scenario: Scenario,

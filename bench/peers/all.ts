@@ -7,7 +7,5 @@ import { NGINX_LIMIT_REQ } from './nginx-limit-req.ts';
 import { NGINX_LUA } from './nginx-lua.ts';
 import type { Peer } from './peer.ts';
 
-const IN_REDIS = [FLOODGATE, NGINX_LUA, FASTIFY_RATE_LIMIT, FASTIFY_RLF];
-const IN_MEMORY = [NGINX_LIMIT_REQ, HAPROXY];
-
-export const PEERS: readonly Peer[] = [...IN_REDIS, ...IN_MEMORY, CADDY_PLAIN];
+const LIMITERS = [FLOODGATE, NGINX_LUA, FASTIFY_RATE_LIMIT, FASTIFY_RLF, NGINX_LIMIT_REQ, HAPROXY];
+export const PEERS: readonly Peer[] = [...LIMITERS, CADDY_PLAIN];

@@ -5,7 +5,6 @@ export const CADDY_PLAIN: Peer = {
   name: 'caddy-plain',
   label: 'Caddy, no limit',
   needs: ['caddy'],
-  isCompiled: true,
   start({ processes, port, upstreamPort }) {
     const file = processes.file(
       `Caddyfile-${port}`,

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import proxy from '@fastify/http-proxy';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import type { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { Launch } from './peer.ts';
 
 export const launch: Launch = JSON.parse(process.argv[2] ?? '{}');
@@ -15,18 +15,18 @@ export function keyOf({ headers, ip }: FastifyRequest): string {
   return String(headers['x-api-key'] ?? ip);
 }
 
-export async function connected(redis: Redis): Promise<Redis> {
+/** @param limit adds the limiter, which must be there before the routes */
+export async function serve(
+  options: Omit<RedisOptions, 'replyMapping'>,
+  limit: (app: FastifyInstance, redis: Redis) => Promise<void>,
+): Promise<void> {
+  const redis = new Redis(launch.redisPort, '127.0.0.1', options);
   redis.on('error', () => {
     // The limiter gets the error from each command that fails.
   });
   await once(redis, 'ready');
-  return redis;
-}
-
-/** @param limit adds the limiter, which must be there before the routes */
-export async function serve(limit: (app: FastifyInstance) => Promise<void>): Promise<void> {
   const app = fastify({ logger: false, bodyLimit: 16 * 1024 * 1024 });
-  await limit(app);
+  await limit(app, redis);
   await app.register(proxy, {
     upstream: `http://127.0.0.1:${launch.upstreamPort}`,
     undici: { connections: 256, pipelining: 1 },

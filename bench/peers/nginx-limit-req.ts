@@ -9,7 +9,6 @@ export const NGINX_LIMIT_REQ: Peer = {
   name: 'nginx-limit-req',
   label: 'NGINX limit_req',
   needs: ['nginx'],
-  isCompiled: true,
   start(launch) {
     const isHigh = launch.limit === HIGH_LIMIT;
     const rate = isHigh ? '1000000r/s' : `${launch.limit}r/m`;

@@ -11,7 +11,6 @@ export const NGINX_LUA: Peer = {
   name: 'nginx-lua',
   label: 'NGINX + Lua + Redis',
   needs: ['nginx', 'libnginx-mod-http-lua', 'lua-resty-core', 'lua-nginx-redis', 'redis-server'],
-  isCompiled: true,
   countsInRedis: true,
   start: (launch) =>
     startNginxProxy('nginx-lua', launch, {

@@ -36,11 +36,7 @@ http {
 export function startNginxProxy(
   name: string,
   launch: Launch,
-  {
-    limits,
-    http,
-    modules = '',
-  }: { readonly limits: string; readonly http: string; readonly modules?: string },
+  { limits, http, modules = '' }: Omit<Parts, 'server'> & { readonly limits: string },
 ): Promise<Started> {
   const forward = `proxy_pass http://upstream_server; proxy_http_version 1.1; proxy_set_header Connection "";
     proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;

@@ -29,8 +29,6 @@ export interface Peer {
   readonly name: string;
   readonly label: string;
   readonly needs: readonly Package[];
-  /** Whether it costs the same from the first second. */
-  readonly isCompiled?: boolean;
   /** Whether the peer counts every admitted request in Redis. */
   readonly countsInRedis?: boolean;
   /** How the requests to this peer differ from those of the scenario. */

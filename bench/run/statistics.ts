@@ -9,13 +9,7 @@ export function quantile(values: readonly number[], q: number): number {
   return low === undefined || high === undefined ? Number.NaN : low + (high - low) * (at % 1);
 }
 
-export interface Spread {
-  readonly min: number;
-  readonly p25: number;
-  readonly median: number;
-  readonly p75: number;
-  readonly max: number;
-}
+export type Spread = Readonly<Record<'min' | 'p25' | 'median' | 'p75' | 'max', number>>;
 
 export function spread(values: readonly number[]): Spread {
   const at = (q: number): number => quantile(values, q);
