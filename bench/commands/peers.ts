@@ -3,13 +3,14 @@
  */
 import { command, names } from '#bench/command.ts';
 import { type Measured, measureScenario } from '#bench/costs/measure.ts';
+import { publish } from '#bench/costs/publish.ts';
 import { SCENARIOS } from '#bench/costs/scenarios.ts';
 import { tableOf } from '#bench/costs/table.ts';
 import { PEERS } from '#bench/peers/all.ts';
 import type { Peer } from '#bench/peers/peer.ts';
 import { versionAt } from '#bench/peers/version.ts';
 import { assertInstalled } from '#bench/run/programs.ts';
-import { printMachine, printTable } from '#bench/run/report.ts';
+import { machine, printMachine, printTable } from '#bench/run/report.ts';
 import { whole } from '#shared/cli/command.ts';
 
 const SCENARIO_NAMES = SCENARIOS.map(({ name }) => name);
@@ -24,8 +25,12 @@ export const PEERS_COMMAND = command({
     against: { describe: 'Another version of Floodgate: a commit, or a folder' },
     rounds: { parse: whole(1, 1000), default: '7', describe: 'Rounds, each of which visits every peer once' },
     duration: { parse: whole(1, 600), default: '3', describe: 'Seconds of one visit' },
+    publish: { isFlag: true, describe: 'Writes the tables in README.md and docs/performance.md' },
   },
   async run({ against, rounds, duration: seconds, ...args }) {
+    const begun = { date: new Date().toISOString(), machine: machine(), rounds, seconds };
+    const scenarios: Record<string, Record<string, Measured>> = {};
+    let isWhole = true;
     assertInstalled(['wrk', 'redis-server', 'nginx']);
     const only = args.only ?? (against === undefined ? SCENARIO_NAMES : USUAL);
     const peers = args.peers ?? (against === undefined ? PEER_NAMES : []);
@@ -42,7 +47,11 @@ export const PEERS_COMMAND = command({
       const plan = { rounds: Math.ceil(rounds / orders.length), seconds };
       for (const order of orders) await measureScenario(scenario, order, plan, measured);
       printTable(tableOf(scenario, measured));
+      scenarios[scenario.name] = Object.fromEntries(measured);
+      isWhole &&= measured.values().every(({ failure }) => failure === undefined);
+      // A later scenario may end the run.
+      if (args.publish) publish({ ...begun, scenarios });
     }
-    return true;
+    return isWhole || !args.publish;
   },
 });

@@ -14,25 +14,18 @@ export interface Table {
 
 export function printMachine(): void {
   const load = loadavg().map((value) => value.toFixed(2));
-  process.stdout.write(`${new Date().toISOString()}, commit ${commit()}
-${machine()}
-load ${load.join(' ')}
-
-`);
+  process.stdout.write(`${new Date().toISOString()}, ${machine()}, load ${load.join(' ')}\n\n`);
 }
 
-export function commit(): string {
-  return outputOf('git', 'describe', '--always', '--dirty').trim();
-}
-
-/** Returns the machine, and the versions of all programs. */
+/** Returns the commit, the machine, and the versions of all programs. */
 export function machine(): string {
   const versions = ['redis-server --version', 'nginx -v', 'haproxy -v', 'caddy version'].map((command) => {
     const [program = '', flag = ''] = command.split(' ');
     return `${program} ${/\d+(?:\.\d+)+/.exec(outputOf(program, flag))?.[0] ?? 'not installed'}`;
   });
   const memoryGb = Math.round(totalmem() / 2 ** 30);
-  return `${availableParallelism()} × ${cpus()[0]?.model}, ${memoryGb} GB, Linux ${release()}, Node ${process.version}, ${versions.join(', ')}`;
+  const commit = outputOf('git', 'describe', '--always', '--dirty').trim();
+  return `commit ${commit}, ${availableParallelism()} × ${cpus()[0]?.model}, ${memoryGb} GB, Linux ${release()}, Node ${process.version}, ${versions.join(', ')}`;
 }
 
 function outputOf(program: string, ...args: readonly string[]): string {
