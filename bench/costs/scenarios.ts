@@ -7,7 +7,7 @@ export interface Scenario {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly bodyBytes: number;
-  /** Number of different API keys. 0: requests have no key, and the address is counted. */
+  /** Number of different API keys; KEY in the path is the number of one. 0: no keys, the address is counted. */
   readonly keys: number;
   /** The key of the first request, if the others follow in order. By default each request has one by chance. */
   readonly firstKey?: number;

@@ -35,7 +35,7 @@ function init()
   wrk.headers["Host"] = wrk.host .. ":" .. wrk.port
   for i = 1, ${keys} do
     wrk.headers["x-api-key"] = string.format("fbk_bench_%022d", i)
-    requests[i] = wrk.format()
+    requests[i] = wrk.format(nil, (wrk.path:gsub("KEY", i)))
   end
 end
 ${keys > 0 ? `function request() at = ${firstKey === undefined ? 'math.random(#requests)' : 'at % #requests + 1'} return requests[at] end` : ''}

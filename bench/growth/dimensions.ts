@@ -24,6 +24,8 @@ const HOT_POLICY = 'client-v1-environment';
 
 export const DIMENSIONS = [
   dimension('policies', 'number of policies', [1, 17, 200, 1000], (count) => ({
+    // More paths than the gateway remembers, so that each of them is compared with the routes.
+    differences: { path: '/api/v1/client/KEY/environment', keys: 20_000 },
     change: (file) => setPolicies(file, count),
   })),
   dimension('keys', 'number of API keys in use', [300, 20_000, 100_000, 1_000_000], (keys) => ({
