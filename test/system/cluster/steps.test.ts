@@ -2,20 +2,22 @@
 import t from 'tap';
 import { keySlot } from '#gateway/store/slot-table.ts';
 import { startLimiter } from '#test/support/guarded-limiter.ts';
-import { type RedisCluster, startCluster } from '#test/support/redis-cluster.ts';
+import { startCluster } from '#test/support/redis-cluster.ts';
 import { burst, chargeOf, part, policy, spend, unproven } from '#test/support/spend.ts';
 import { until } from '#test/support/until.ts';
 import { insideLongWindow, LONG_WINDOW_SECONDS } from '#test/support/window.ts';
 
+const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
+const { nodes } = cluster;
+
 /** Returns the count under a key, in its window. */
-async function counted({ nodes }: RedisCluster, key: string): Promise<number> {
+async function counted(key: string): Promise<number> {
   const slot = keySlot(key);
   const node = nodes.find(({ slots: [first, last] }) => slot >= first && slot <= last);
   return Number((await node?.client.get(key)) ?? 0) % 2 ** 32;
 }
 
 t.test('many replicas, many identities, each on a node of its own: exact', async (t) => {
-  const cluster = await startCluster(t);
   const limiters = await Promise.all([1, 2, 3].map(() => startLimiter(t, cluster.url)));
   await insideLongWindow();
   const wide = policy('wide', 200, LONG_WINDOW_SECONDS);
@@ -38,11 +40,11 @@ t.test('many replicas, many identities, each on a node of its own: exact', async
   for (const key of keys) {
     t.ok((admitted.get(key) ?? 0) <= 20, `${key}: ${admitted.get(key)} of 20`);
     const kept = part(narrow, key).key;
-    await until(async () => (await counted(cluster, kept)) === (admitted.get(key) ?? 0));
+    await until(async () => (await counted(kept)) === (admitted.get(key) ?? 0));
   }
   for (const address of addresses) {
     const kept = part(wide, address).key;
-    await until(async () => (await counted(cluster, kept)) === (admitted.get(address) ?? 0));
+    await until(async () => (await counted(kept)) === (admitted.get(address) ?? 0));
     t.ok((admitted.get(address) ?? 0) <= 200);
   }
   const total = keys.reduce((sum, key) => sum + (admitted.get(key) ?? 0), 0);
@@ -52,7 +54,7 @@ t.test('many replicas, many identities, each on a node of its own: exact', async
 t.test(
   'invented credentials write nothing on their nodes once their address has used up its limit',
   async (t) => {
-    const cluster = await startCluster(t);
+    for (const { client } of nodes) await client.flushall();
     const limiter = await startLimiter(t, cluster.url);
     await insideLongWindow();
     const byKey = policy('keys', 10, LONG_WINDOW_SECONDS);
@@ -61,7 +63,7 @@ t.test(
       admitted += await burst(limiter, chargeOf(...unproven(byKey, `invented-${i}`, 'one-address')), 1);
     }
     t.equal(admitted, 10, 'one limit for all invented credentials');
-    const sizes = await Promise.all(cluster.nodes.map(({ client }) => client.dbsize()));
+    const sizes = await Promise.all(nodes.map(({ client }) => client.dbsize()));
     const control = 3;
     t.ok(sizes.reduce((sum, size) => sum + size, 0) <= 10 + 1 + control, `${sizes} keys`);
   },
@@ -70,7 +72,6 @@ t.test(
 t.test(
   'a step that fails: the request is decided locally, and charges on other nodes are given back',
   async (t) => {
-    const cluster = await startCluster(t, ['--cluster-require-full-coverage', 'no']);
     const limiter = await startLimiter(t, cluster.url, { budgetMs: 500 });
     const p = policy('p', 10, LONG_WINDOW_SECONDS);
     const q = policy('q', 10, LONG_WINDOW_SECONDS);
@@ -78,18 +79,18 @@ t.test(
     const onNode = (index: number, of: typeof p): string => {
       for (let i = 0; ; i++) {
         const slot = keySlot(part(of, `${index}-${i}`).key);
-        const [first, last] = cluster.nodes[index]?.slots ?? [0, 0];
+        const [first, last] = nodes[index]?.slots ?? [0, 0];
         if (slot >= first && slot <= last) return `${index}-${i}`;
       }
     };
     const [first, second] = [part(p, onNode(1, p)), part(q, onNode(0, q))];
     t.equal(await burst(limiter, chargeOf(first, second), 1), 1);
-    await until(async () => (await counted(cluster, first.key)) === 1);
-    cluster.nodes[0].freeze();
+    await until(async () => (await counted(first.key)) === 1);
+    nodes[0].freeze();
     const answer = await spend(limiter, chargeOf(first, second));
     t.equal(answer.kind === 'spent' && answer.admitted, true, 'decided without the store');
-    cluster.nodes[0].thaw();
-    await until(async () => (await counted(cluster, first.key)) === 2);
-    await until(async () => (await counted(cluster, second.key)) === 2);
+    nodes[0].thaw();
+    await until(async () => (await counted(first.key)) === 2);
+    await until(async () => (await counted(second.key)) === 2);
   },
 );
