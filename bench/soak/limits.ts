@@ -57,7 +57,7 @@ let addresses = 0;
 
 /** Exceeds all limits once. Runs until the next minute of the clock has begun. */
 export async function driveMinute(soak: Soak): Promise<void> {
-  const { degraded, tally, upstreamPort } = soak;
+  const { degraded, tally, upstreamPort, workers } = soak;
   const now = Date.now();
   const turnMs = Math.ceil((now + 1) / MINUTE_MS) * MINUTE_MS;
   const roomMs = turnMs - QUIET_MS - now;
@@ -67,15 +67,17 @@ export async function driveMinute(soak: Soak): Promise<void> {
     const identities = EDGE_TABLE.flatMap(identitiesOf);
     await Promise.all(identities.map((identity, i) => drive(identity, i, { roomMs, turnMs }, soak)));
     await sleep(REPORTED_MS);
-    const minute = { workers: soak.workers, degraded: (await degraded()) - before };
+    // Redis is disturbed, and on a busy machine its reply may come too late. A request that is decided without it may be
+    // denied too early: another process still had a part of the limit left, or Redis had charged the request.
+    const alone = (await degraded()) - before;
     const early = identities.flatMap((identity) => identity.early);
-    const unexplained = unexplainedDenials(early.length, minute);
+    const unexplained = Math.max(0, early.length - alone);
     tally.deniedAlone += early.length - unexplained;
     for (const text of early.slice(0, unexplained)) tally.fault('denied before the limit was reached', text);
     const counts = await countsOf(upstreamPort);
     for (const { name, row, late } of identities) {
       const count = counts[name] ?? 0;
-      const max = admittedMax(row.limit, minute) + late;
+      const max = admittedMax(row.limit, workers, alone) + late;
       tally.late += late;
       tally.admittedAlone += Math.max(0, Math.min(count, max) - row.limit);
       if (count <= max) continue;
@@ -159,30 +161,12 @@ function admissionFault({ status, headers, text }: Answer, identity: Identity, r
 }
 
 /**
- * The decisions of the gateway in one minute. The gateway decides without Redis while the soak disturbs Redis, and on a
- * busy machine also if a reply of Redis comes too late.
- */
-interface Minute {
-  readonly workers: number;
-  /** Requests that were decided without Redis. */
-  readonly degraded: number;
-}
-
-/**
- * Counts early denials that cannot be explained. A request that is decided without Redis may be denied too early:
- * another process still had a part of the limit left, or Redis had charged the request but its reply came too late.
- *
- * @param early number of denials before the limit was reached
- */
-export function unexplainedDenials(early: number, { degraded }: Pick<Minute, 'degraded'>): number {
-  return Math.max(0, early - degraded);
-}
-
-/**
  * Returns the maximum number of requests that may be admitted. A process that decides without Redis, and has not seen a
  * counter before, does not know how much of the limit is used. So it admits its share of the limit again
  * (docs/operating.md). A single process knows all counters.
+ *
+ * @param degraded number of requests that were decided without Redis in this minute
  */
-export function admittedMax(limit: number, { workers, degraded }: Minute): number {
+export function admittedMax(limit: number, workers: number, degraded: number): number {
   return degraded === 0 ? limit : 2 * limit - Math.floor(limit / workers);
 }
