@@ -17,6 +17,7 @@ import { processClock, startLimiter } from '#test/support/guarded-limiter.ts';
 import { startRedis } from '#test/support/redis.ts';
 import { burst, chargeOf, identity, memoryLimiter, part, withValue } from '#test/support/spend.ts';
 import { accessTo } from '#test/support/store.ts';
+import { until } from '#test/support/until.ts';
 
 const set = loadPolicies(
   `version: 1
@@ -73,6 +74,11 @@ async function same(t: Test, limiter: Limiter, control: Control): Promise<void> 
     counters.map(() => identity('/b').digest),
   );
   t.match(states[1], { a: 0, b: 0 }, 'a reset makes room for as many new values');
+  t.equal((await control.look(who, [])).provenUntil, null);
+  limiter.prove(who);
+  await until(async () => (await control.look(who, [])).provenUntil !== null);
+  const { now, provenUntil } = await control.look(who, []);
+  t.ok((provenUntil ?? 0) > now, `proven until ${provenUntil}, now ${now}`);
 }
 
 t.test('memory', async (t) => {
