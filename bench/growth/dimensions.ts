@@ -23,12 +23,12 @@ export const HOT = SCENARIOS.find(({ name }) => name === 'hot') as Scenario;
 const HOT_POLICY = 'client-v1-environment';
 
 export const DIMENSIONS = [
-  dimension('policies', 'number of policies', [1, 17, 200, 1000], (count) => ({
+  dimension('policies', 'policies', [1, 17, 200, 1000], (count) => ({
     // More paths than the gateway remembers, so that each of them is compared with the routes.
     differences: { path: '/api/v1/client/KEY/environment', keys: 20_000 },
     change: (file) => setPolicies(file, count),
   })),
-  dimension('keys', 'number of API keys in use', [300, 20_000, 100_000, 1_000_000], (keys) => ({
+  dimension('keys', 'API keys in use', [300, 20_000, 100_000, 1_000_000], (keys) => ({
     differences: { path: '/api/v1/management/surveys', keys },
   })),
   dimension('idle', 'idle connections', [10, 1000, 10_000], (idle) => ({ idle })),
@@ -41,7 +41,7 @@ export const DIMENSIONS = [
         ...{ limit: 1000, window: '1h', distinct: { header: 'x-api-key' } },
       }),
   })),
-  dimension('networks', 'number of networks under deny', [1000, 100_000], (count) => ({
+  dimension('networks', 'networks under deny', [1000, 100_000], (count) => ({
     change(file, { processes, port }) {
       processes.file(`networks-${port}.txt`, networks(count));
       Object.assign(file, { deny: [{ file: `networks-${port}.txt` }] });

@@ -28,7 +28,9 @@ export function pointsOf(measured: ReadonlyMap<string, Measured>): Growth['point
 export function filesOf(results: Results, page: string): ReadonlyMap<string, string> {
   const { date, machine, rounds, growths } = results;
   const shown = growths.map(({ name, title }) => `![By ${title}](pictures/growth-${name}.svg)`);
-  const part = `${machine}, ${date}, medians of ${rounds} rounds:\n\n${shown.join('\n')}\n`;
+  // The table of costs on the same page has the versions of all programs.
+  const processor = machine.split(', ').find((part) => part.includes(' × '));
+  const part = `${date}, ${processor}, medians of ${rounds} rounds:\n\n${shown.join('\n')}\n`;
   return new Map([
     ['bench/results/growth.json', `${JSON.stringify(results, null, 1)}\n`],
     ...growths.map((one): [string, string] => [`docs/pictures/growth-${one.name}.svg`, chartOf(one)]),
