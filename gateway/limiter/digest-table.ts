@@ -83,14 +83,12 @@ export class DigestTable {
     const place = (this.#index[entry] ?? EMPTY) - 1;
     if (place < 0) return;
     this.#vacate(entry);
-    this.#words.fill(0, place * WORDS, (place + 1) * WORDS);
     this.size--;
   }
 
   clear(): void {
     if (this.size === 0) return;
     this.#index.fill(EMPTY);
-    this.#words.fill(0, 0, this.capacity * WORDS);
     this.#next = 0;
     this.size = 0;
   }
@@ -177,7 +175,6 @@ export class DigestTable {
     const place = this.#take();
     this.#words.copyWithin(place * WORDS, from * WORDS, (from + 1) * WORDS);
     this.#index[this.#entryAt(from)] = place + 1;
-    this.#words.fill(0, from * WORDS, (from + 1) * WORDS);
     return place;
   }
 
