@@ -75,15 +75,15 @@ end
  * Sets a row.
  *
  * ARGV kind and name, length in ms, text without the end, maximum number of rows ('': it may replace the one that ends
- * first), 1 if a longer ban or one by an operator stays. Returns whether there was a row in force, the end of the new
- * row, and its version; 0 if there is none.
+ * first), 1 if a longer ban or one by an operator stays. Returns whether there was a row in force, and the end and the
+ * version of the new row if it was set.
  */
 export const CHANGE = storeScript(`${ROWS}
 local ms, max = tonumber(ARGV[2]), tonumber(ARGV[4])
 local known_end, known = string.match(redis.call('HGET', rows, ARGV[1]) or '0 -', '^(%d+) ([^\\n]*)')
 local was = known ~= '-' and 1 or 0
-if was == 1 and ARGV[5] == '1' and (known == '+' or tonumber(known_end) >= now + ms) then return { 1, 0, 0 } end
-if max and was == 0 and redis.call('HLEN', rows) >= max then return { 0, 0, 0 } end
+if was == 1 and ARGV[5] == '1' and (known == '+' or tonumber(known_end) >= now + ms) then return { 1 } end
+if max and was == 0 and redis.call('HLEN', rows) >= max then return { 0 } end
 local version = next_version(0)
 put(ARGV[1], ms, ARGV[3], version)
 return { was, text(now + ms), version }
