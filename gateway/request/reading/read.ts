@@ -144,10 +144,9 @@ function chargeForReading(
   request: ReadableRequest,
   chargeOn: (cover: Cover, as: KnownAs) => Charge | null,
 ): Charge | null {
-  const identified = cover === null ? null : identify(cover, request, path);
-  return cover === null || identified === null || typeof identified === 'string'
-    ? null
-    : chargeOn(cover, identified);
+  if (cover === null) return null;
+  const identified = identify(cover, request, path);
+  return typeof identified === 'string' ? null : chargeOn(cover, identified);
 }
 
 /** Returns the facts that overrides depend on. @returns a string with the reason for a refusal */
