@@ -80,7 +80,8 @@ function logOf({ bytes, closes, method, upgrade = null }: Case, cuts: readonly n
     flush();
     const code =
       error instanceof BrokenReplyError && error.code === 'UPSTREAM_CLOSED' ? ` (${error.code})` : '';
-    log.push(`error ${(error as Error).message}${code}`);
+    const begun = closes && parser.hasBegunHead ? ', in a header section' : '';
+    log.push(`error ${(error as Error).message}${code}${begun}`);
   }
   return log;
 }
@@ -134,6 +135,8 @@ t.test('bounds interim replies, chunk extensions and trailers', async (t) => {
   const large = `HTTP/1.1 103 Early Hints\r\nX: ${'x'.repeat(16_000)}\r\n\r\n`;
   t.match(last(large.repeat(4)), /^interim 103/);
   t.match(last(large.repeat(5)), /too many interim replies/);
+  const repaired = last(`${large}HTTP/1.1 200 OK\nContent-Length: 0\n\n`);
+  t.equal(repaired, 'end, connection closed', 'each header section has its own bound');
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
   t.match(last(`${chunked}1;${'x'.repeat(1024)}`), /too much between its chunks/);
   t.match(last(`${chunked}0\r\n${'X: y\r\n'.repeat(3000)}`), /too much between its chunks/);

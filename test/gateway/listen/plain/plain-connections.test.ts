@@ -186,6 +186,7 @@ t.test('reading goes on when the start of a request has waited for the end of a 
   client.socket.pause();
   responses[0]?.writeHead(200, []);
   responses[0]?.end('x'.repeat(16_000_000), 'latin1');
+  t.equal(responses[0]?.writableFinished, false, 'the client has not read all of it');
   const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n\r\n${'x'.repeat(16_384)}`;
   client.socket.write(post.slice(0, -10));
   await until(() => accepted[0]?.isPaused() === true);
