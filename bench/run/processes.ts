@@ -15,6 +15,7 @@ interface StartOptions {
 }
 
 const open = new Set<Processes>();
+let isOver = false;
 
 export class Processes implements Owner {
   /** Folder for configuration files and sockets. */
@@ -34,6 +35,7 @@ export class Processes implements Owner {
     ready: number | RegExp,
     { env = {}, cwd = this.folder }: StartOptions = {},
   ): Promise<Started> {
+    if (isOver) throw new Error('the bench has been ended');
     const started = startProgram(command, { PATH, ...env }, cwd);
     this.teardown(() => started.stop('SIGKILL'));
     if (typeof ready === 'number') await until(() => accepts(ready), `${command[0]} listens`, started);
@@ -63,7 +65,8 @@ export class Processes implements Owner {
   }
 }
 
-/** Ends all programs that run. */
+/** Ends all programs that run. No other starts after it. */
 export async function endAll(): Promise<void> {
+  isOver = true;
   await Promise.all([...open].map((one) => one[Symbol.asyncDispose]()));
 }

@@ -15,12 +15,3 @@ export function spread(values: readonly number[]): Spread {
   const at = (q: number): number => quantile(values, q);
   return { min: at(0), p25: at(0.25), median: at(0.5), p75: at(0.75), max: at(1) };
 }
-
-/** Chooses one item at random, with a probability in proportion to its weight. @param random from 0 to below 1 */
-export function drawn<T extends { readonly weight: number }>(all: readonly T[], random: number): T {
-  let at = random * all.reduce((sum, { weight }) => sum + weight, 0);
-  return all.find(({ weight }) => {
-    at -= weight;
-    return at < 0;
-  }) as T;
-}

@@ -2,10 +2,10 @@
  * Traffic on routes without limits, in addition to that on routes with limits: pages, uploads, downloads, event
  * streams, tunnels, aborts, and garbage.
  */
+import { randomInt } from 'node:crypto';
 import { attackOf } from '#bench/abuse/attacks.ts';
 import { inTurn, requestText } from '#bench/abuse/template.ts';
 import type { Ask } from '#bench/run/client.ts';
-import { drawn } from '#bench/run/statistics.ts';
 import { replyTo } from '#bench/run/upstream.ts';
 import { sendRaw } from '#test/support/raw.ts';
 import type { Clients } from './limits.ts';
@@ -99,15 +99,18 @@ const ACTS: readonly { readonly name: string; readonly weight: number; readonly 
   { name: 'abort', weight: 8, act: exchange(abort) },
   { name: 'garbage', weight: 7, act: exchange(garbage) },
 ];
+/** Each as often as it weighs. */
+const WEIGHTED = ACTS.flatMap((one) => Array.from({ length: one.weight }, () => one));
 
 /** Starts the traffic. @returns a function that stops it and waits for the last replies */
 export function startMixed(mixed: Mixed): () => Promise<void> {
   const running = new Set<Promise<void>>();
   const run = async (): Promise<void> => {
-    const { name, act } = drawn(ACTS, Math.random());
-    const fault = await act(mixed).catch((error: Error) => error.message);
-    mixed.tally.replied(name);
-    if (fault !== null) mixed.tally.fault(`${name}: ${fault}`, new Date().toISOString());
+    const one = WEIGHTED[randomInt(WEIGHTED.length)];
+    if (one === undefined) return;
+    const fault = await one.act(mixed).catch((error: Error) => error.message);
+    mixed.tally.replied(one.name);
+    if (fault !== null) mixed.tally.fault(`${one.name}: ${fault}`, new Date().toISOString());
   };
   const timer = setInterval(() => {
     const one = run().finally(() => running.delete(one));
