@@ -50,7 +50,7 @@ export function openSqlite(path: string, onTrouble: OnTrouble, busyTimeoutMs = B
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma('synchronous = full');
-    sqlite.pragma('journal_mode = WAL');
+    useWriteAheadLog(sqlite);
     if (sqlite.readonly) throw new Error('the file is read-only');
     sqlite.pragma('busy_timeout = 0');
     const dialect = new SqliteDialect({ database: sqlite });
@@ -72,6 +72,19 @@ export function openSqlite(path: string, onTrouble: OnTrouble, busyTimeoutMs = B
       error,
     );
   }
+}
+
+/** While another process creates the file, SQLite refuses this at once, without the wait of other statements. */
+function useWriteAheadLog(sqlite: SqliteDatabase.Database): void {
+  const end = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;)
+    try {
+      sqlite.pragma('journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!codeOf(error).startsWith('SQLITE_BUSY') || performance.now() > end) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+    }
 }
 
 /** SQLite can change tables within transactions, so migrations run in one. */

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { migrate } from '#api/db/migrate.ts';
@@ -34,6 +35,22 @@ t.test('statements and transactions wait for the other writer, timers do not', a
   other.exec('commit');
   await Promise.all([write, transaction]);
   t.equal((await db.selectFrom('secrets').select('name').execute()).length, 2);
+});
+
+t.test('a new file opens when another process is creating it', async (t) => {
+  const path = join(temporaryFolder(t), 'db.sqlite');
+  const thread = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads');
+    const other = new (require('better-sqlite3'))(workerData);
+    other.exec('begin immediate; create table t (a)');
+    parentPort.postMessage('locked');
+    setTimeout(() => other.exec('commit'), 300);`,
+    { eval: true, workerData: path },
+  );
+  await once(thread, 'message');
+  await openSqlite(path, () => undefined).destroy();
+  await once(thread, 'exit');
+  t.pass();
 });
 
 t.test('a writer that does not end: 503 with Retry-After, and reads go on', async (t) => {
