@@ -33,7 +33,7 @@ const POST = { method: 'POST', path: '/api/v1/client/bench/responses' } as const
 const TWO = { ...POST, path: '/api/v1/management/storage', bodyBytes: 100, keys: 1, limits: 2 } as const;
 const UNCOVERED = { path: '/environments/bench/surveys', limits: 0 } as const;
 
-/** What most scenarios have in common. */
+/** Most scenarios have this in common. */
 const USUAL: Omit<Scenario, 'name' | 'title' | 'peers'> = {
   ...{ method: 'GET', path: '/api/v1/client/bench/environment', bodyBytes: 0 },
   ...{ keys: 0, isDenied: false, limits: 1, connections: 64 },

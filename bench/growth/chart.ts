@@ -4,7 +4,7 @@ export type Pair = readonly [gateway: number, redis: number];
 
 export interface Growth {
   readonly name: string;
-  /** What the numbers of the points count. */
+  /** The numbers of the points count this. */
   readonly title: string;
   readonly points: readonly { readonly at: number; readonly cpuUs: Pair; readonly mb: Pair }[];
 }

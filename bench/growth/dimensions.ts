@@ -1,4 +1,4 @@
-/** What may grow, and the gateways that let it grow. */
+/** This file lists what may grow, and the gateways that let it grow. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { SCENARIOS, type Scenario } from '#bench/costs/scenarios.ts';

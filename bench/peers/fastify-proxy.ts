@@ -1,4 +1,4 @@
-/** What the programs with Fastify have in common: `node PROGRAM LAUNCH` counts in Redis, and forwards what it admits. */
+/** The programs with Fastify share this: `node PROGRAM LAUNCH` counts in Redis, and forwards what it admits. */
 import { once } from 'node:events';
 import proxy from '@fastify/http-proxy';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';

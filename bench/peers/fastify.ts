@@ -1,4 +1,4 @@
-/** What Node programs usually do: @fastify/http-proxy behind a limiter that counts fixed windows in Redis. */
+/** Node programs usually do this: @fastify/http-proxy behind a limiter that counts fixed windows in Redis. */
 import { join } from 'node:path';
 import type { Peer } from './peer.ts';
 

@@ -9,7 +9,7 @@ import { HIGH_LIMIT, type Peer, type Place } from './peer.ts';
 
 export const IDENTITY_SECRET = 'bench-secret-of-no-worth-to-anybody';
 
-/** What the bench changes in a policy file. */
+/** The bench changes these keys of a policy file. */
 export interface PolicyFile {
   policies: { name: string; limit?: number; overrides?: unknown }[];
   tests?: unknown;

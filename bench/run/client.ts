@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 const DIGIT = '1';
 
 export interface ClientOptions {
-  /** Of servers that are asked in turn. */
+  /** The ports of servers, which are asked in turn. */
   readonly ports: readonly number[];
   readonly address?: string;
   /** A request without a reply after this time has failed. */

@@ -36,9 +36,9 @@ function ask(asked: Ask, reply = replyTo(asked.method, asked.path, asked.bytes ?
 
 interface Exchange {
   readonly send: () => string;
-  /** What arrives before the client goes on. */
+  /** The client goes on when this has arrived. */
   readonly until?: RegExp;
-  /** What the client sends then, before it closes its half. */
+  /** The client sends this then, before it closes its half. */
   readonly more?: string;
   /** When the client leaves then. Without it, it waits for the end. */
   readonly leavesAfterMs?: number;

@@ -1,4 +1,4 @@
-/** What the soak has seen, and its report. */
+/** This file counts what the soak has seen, and reports it. */
 import { rounded, type Table } from '#bench/run/report.ts';
 import { quantile } from '#bench/run/statistics.ts';
 import type { memoryOf } from '#bench/run/usage.ts';
