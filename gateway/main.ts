@@ -5,6 +5,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import { WorkerStartError } from '#gateway/process/worker-pool.ts';
 import { authority } from '#shared/authority.ts';
@@ -25,6 +26,10 @@ import { type StopOptions, stopper } from './process/stop.ts';
 import { Supervisor, type WorkerMessage } from './process/supervisor.ts';
 import { reportTo } from './process/worker.ts';
 import { StoreRefusedError } from './store/fault.ts';
+
+// If objects of early requests live on with their connections, V8 allocates such objects in the old generation from then
+// on. Collecting those that die young from there made each request a fifth more expensive. NODE_OPTIONS refuses this flag.
+setFlagsFromString('--no-allocation-site-pretenuring');
 
 const { timeOrigin } = performance;
 

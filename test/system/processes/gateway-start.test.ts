@@ -100,6 +100,24 @@ t.test('SIGHUP before it is ready does not end the gateway', async (t) => {
   t.equal(await gateway.stop(), 0);
 });
 
+t.test('V8 allocates all objects as young ones, whatever early requests left', async (t) => {
+  const upstream = await startUpstream(t, (_req, res) => res.end());
+  const env = await environment({ GATEWAY_UPSTREAM: upstream.origin });
+  const flags = ['--max-semi-space-size=1', '--trace-gc', '--trace-pretenuring-statistics'];
+  const gateway = start([...flags, 'gateway/main.ts'], env);
+  t.teardown(() => gateway.stop());
+  await gateway.until(/Gateway ready/);
+  for (let i = 0; i < 200; i++) {
+    const socket = connect(Number(env.GATEWAY_PORT), '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    await once(socket, 'data');
+  }
+  const [, afterStart = ''] = gateway.output().split('Gateway ready');
+  t.match(afterStart, /Scavenge/, 'V8 has collected young objects');
+  t.notMatch(afterStart, /tenure/);
+});
+
 t.test('logs a warning if the admin listener is reachable from outside without a token', async (t) => {
   const everywhere = { GATEWAY_ADMIN_HOST: '0.0.0.0' };
   const open = await startGatewayProcess(t, everywhere);
