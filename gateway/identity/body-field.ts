@@ -6,7 +6,7 @@
  * $_REQUEST, Rails and Java servlets take a field from either place.
  */
 import { caseless, comparable } from './comparable.ts';
-import { formText, PARAMETERS_MAX, spellingOf } from './pairs.ts';
+import { formText, nameOf, PARAMETERS_MAX, spellingOf } from './pairs.ts';
 
 export const BODY_BYTES_MAX = 8192;
 
@@ -132,11 +132,11 @@ function jsonValues(bytes: Buffer, field: string): string[] | Malformed {
   }
   if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) return [];
   const values: string[] = [];
-  const wanted = caseless(field);
+  const wanted = nameOf(caseless(field));
   for (const [name, json] of members(text)) {
     // An application that copies the object would read the members of this one as its own.
     if (name === '__proto__') return malformed('the body has a member __proto__; remove it');
-    const spelling = spellingOf(wanted, caseless(name));
+    const spelling = spellingOf(wanted, nameOf(caseless(name)));
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other') continue;
     const value: unknown = JSON.parse(json);
@@ -185,12 +185,13 @@ function formValues(text: string, field: string): string[] | Malformed {
   const pairs = text.split(/[&;]+/, PARAMETERS_MAX + 1);
   if (pairs.length > PARAMETERS_MAX)
     return malformed(`the query or the form has more than ${PARAMETERS_MAX} fields`);
+  const wanted = nameOf(field);
   for (const pair of pairs) {
     const [name = ''] = pair.split('=', 1);
     // Classic ASP reads %u0065 as "e".
     if (BAD_ESCAPE.test(name))
       return malformed('the name of a field has a % without two hex digits after it');
-    const spelling = spellingOf(field, formText(name));
+    const spelling = spellingOf(wanted, nameOf(formText(name)));
     if (spelling === 'odd') return oddName(field);
     if (spelling === 'other' || name.length === pair.length) continue;
     const value = pair.slice(name.length + 1);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import t from 'tap';
 import { presentedValues } from '#gateway/identity/credential.ts';
-import { formText, hasParameter, hasTooManyParameters, spellingOf } from '#gateway/identity/pairs.ts';
+import { formText, hasParameter, hasTooManyParameters, nameOf, spellingOf } from '#gateway/identity/pairs.ts';
 import { pathValue } from '#gateway/policy/target.ts';
 import { arrowCases } from '#test/support/arrow-cases.ts';
 import { fc } from '#test/support/fast-check.ts';
@@ -141,7 +141,7 @@ function isIn(query: string, wanted: string): boolean {
     query
       .split(separator)
       .filter((pair) => pair !== '')
-      .map((pair) => spellingOf(wanted, formText(pair.split('=', 1)[0] ?? '')));
+      .map((pair) => spellingOf(nameOf(wanted), nameOf(formText(pair.split('=', 1)[0] ?? ''))));
   return (
     spellings(/[&;]/).some((spelling) => spelling !== 'other') ||
     (/[[\]]|%5[bd]|%00/i.test(query) && spellings(/&/).includes('odd'))
